@@ -1,0 +1,63 @@
+"""Rules for every file of the tree: whitespace, size, words, links, and a README where code is."""
+
+import posixpath
+import re
+
+BYTES_MAX = 1_000_000
+TABS_BELONG = ("Makefile", ".tsv", ".go", "go.mod", "go.sum")
+# Spelled in two parts: this file is checked too.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+PRIVATE_PATH = re.compile(r"(?<![\w.])/(?:wo" r"rk|fa" r"rm)\b(?![-.])")
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+def check_whitespace(tree):
+    for path, text in tree.texts.items():
+        if text and not text.endswith("\n"):
+            tree.find("whitespace", path, text.count("\n") + 1, "has no newline at its end")
+        if "\r" in text:
+            tree.find("whitespace", path, 1, "has carriage returns")
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.endswith((" ", "\t")):
+                tree.find("whitespace", path, number, "ends with white space")
+            if "\t" in line and not path.endswith(TABS_BELONG):
+                tree.find("tabs", path, number, "has a tab")
+
+
+def check_words(tree):
+    for path, text in tree.texts.items():
+        if path.endswith("go.sum"):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            for match in UNFINISHED.finditer(line):
+                tree.find("unfinished", path, number, f"says {match.group()}: do it or file it")
+            if PRIVATE_PATH.search(line):
+                tree.find("private-paths", path, number, "names a path of one machine")
+
+
+def check_size(tree):
+    for path in tree.paths:
+        size = (tree.root / path).stat().st_size
+        if size > BYTES_MAX:
+            tree.find("file-size", path, 1, f"has {size} bytes, the most is {BYTES_MAX}")
+
+
+def check_readmes(tree):
+    folders = {posixpath.dirname(source.path) for source in tree.sources}
+    for folder in sorted(folders):
+        if folder.startswith("src/") and f"{folder}/README.md" not in tree.texts:
+            tree.find("readmes", folder, 1, "has code and no README.md")
+
+
+def check_links(tree):
+    """Relative links of the pages lead to something."""
+    for path, text in tree.texts.items():
+        if not path.endswith(".md"):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            for target in LINK.findall(line):
+                name = target.partition("#")[0]
+                if name and "://" not in name and not name.startswith("mailto:"):
+                    where = tree.root / posixpath.dirname(path) / name
+                    if not where.exists():
+                        tree.find("links", path, number, f"links to {name}, which is not there")
