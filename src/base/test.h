@@ -1,0 +1,61 @@
+/* test.h - the tree's own small test harness. One program per module, many tests in it.
+ *
+ *   TEST(arena, what_was_handed_out_is_aligned_for_any_type) { ... EXPECT(p != NULL); ... }
+ *
+ * The title is a sentence that can be false. A failed EXPECT ends its test (by longjmp) and the
+ * next one runs. The program prints one line per test and "N passed, N failed, N skipped" at the
+ * end; exit code 1 when one failed. Arguments: a substring chooses tests, --seed=N sets the seed,
+ * --seeds=N asks for more. */
+#ifndef CADENZA_BASE_TEST_H
+#define CADENZA_BASE_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct test {
+    const char *suite;
+    const char *title;
+    void (*run)(void);
+    struct test *next;
+};
+
+#define TEST(suite_, title_)                                                                       \
+    static void test_##suite_##_##title_(void);                                                    \
+    __attribute__((constructor)) static void test_register_##suite_##_##title_(void)               \
+    {                                                                                              \
+        static struct test test = {#suite_, #title_, test_##suite_##_##title_, NULL};              \
+        test_register(&test);                                                                      \
+    }                                                                                              \
+    static void test_##suite_##_##title_(void)
+
+#define EXPECT(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
+#define EXPECT_EQ(actual, wanted)                                                                  \
+    test_expect_equal(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(wanted))
+#define EXPECT_TEXT(actual, wanted)                                                                \
+    test_expect_text(__FILE__, __LINE__, #actual, (actual), (wanted))
+/* NULL error, or its message is shown. */
+#define EXPECT_OK(err)         test_expect_ok(__FILE__, __LINE__, #err, (err))
+#define EXPECT_KIND(err, kind) test_expect_kind(__FILE__, __LINE__, #err, (err), (kind))
+#define TEST_FAIL(...)         test_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define TEST_SKIP(why)         test_skip(why)
+
+struct error;
+void test_register(struct test *test);
+no_return void test_fail(const char *file, int line, const char *format, ...) printf_like(3, 4);
+no_return void test_skip(const char *why);
+void test_expect_equal(const char *file, int line, const char *what, int64_t actual,
+                       int64_t wanted);
+void test_expect_text(const char *file, int line, const char *what, const char *actual,
+                      const char *wanted);
+void test_expect_ok(const char *file, int line, const char *what, const struct error *err);
+void test_expect_kind(const char *file, int line, const char *what, const struct error *err,
+                      int kind);
+
+/* The seeds of this run, for tests that sample: half fixed, half from the commit id (environment
+ * CADENZA_SEED, set by `make test`); --seed=N gives just that one. */
+int test_seed_count(void);
+uint64_t test_seed(int index);
+
+#endif

@@ -1,0 +1,103 @@
+/* test_test.c - the harness itself: does a failure show, count, and fail the program?
+ *
+ * Method: run the program test_sample, whose tests are known to pass, fail and skip, and read its
+ * output. */
+#include "base/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static char output[65536];
+
+/* Runs the sample with environment and arguments; returns its exit code. */
+static int
+run_sample(const char *environment, const char *arguments)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "env -u CADENZA_SEED %s %s %s 2>&1", environment, TEST_SAMPLE,
+             arguments);
+    FILE *pipe = popen(command, "r");
+    EXPECT(pipe != NULL);
+    size_t length = fread(output, 1, sizeof output - 1, pipe);
+    output[length] = '\0';
+    int status = pclose(pipe);
+    EXPECT(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static bool
+says(const char *text)
+{
+    return strstr(output, text) != NULL;
+}
+
+TEST(test, a_passing_test_is_ok_and_the_program_succeeds)
+{
+    EXPECT_EQ(run_sample("", "good"), 0);
+    EXPECT_TEXT(output, "ok good: one and one is two\n1 passed, 0 failed, 0 skipped\n");
+}
+
+TEST(test, a_failing_test_ends_there_shows_why_and_fails_the_program)
+{
+    EXPECT_EQ(run_sample("", "one_is_three"), 1);
+    EXPECT(says("base/test_sample.c:"));
+    EXPECT(says(": 1 + 1 is 2, not 3\n"));
+    EXPECT(says("FAILED bad: one and one is three\n"));
+    EXPECT(says("0 passed, 1 failed, 0 skipped\n"));
+    EXPECT(!says("unreachable"));
+}
+
+TEST(test, the_tests_after_a_failing_one_still_run)
+{
+    EXPECT_EQ(run_sample("", "bad:"), 1);
+    EXPECT(says(": \"left\" is \"left\", not \"right\"\n"));
+    EXPECT(says("message: no room"));
+    EXPECT(says("NULL gave no error, not busy\n"));
+    EXPECT(says("0 passed, 4 failed, 0 skipped\n"));
+}
+
+TEST(test, a_failure_names_its_seed)
+{
+    EXPECT_EQ(run_sample("", "seed_is_named"), 1);
+    EXPECT(says("test_seed(i) < 2 (--seed=2)\n"));
+    EXPECT_EQ(run_sample("", "--seed=0 seed_is_named"), 0);
+}
+
+TEST(test, a_skip_is_counted_and_is_no_failure)
+{
+    EXPECT_EQ(run_sample("", "later"), 0);
+    EXPECT(says("skipped: no such machine\n"));
+    EXPECT(says("0 passed, 0 failed, 1 skipped\n"));
+}
+
+TEST(test, a_filter_that_chooses_nothing_fails)
+{
+    EXPECT_EQ(run_sample("", "no_such_test"), 1);
+    EXPECT(says("0 passed, 0 failed, 0 skipped\n"));
+}
+
+TEST(test, a_failure_on_another_stack_ends_the_program_and_is_seen)
+{
+    EXPECT_EQ(run_sample("", "elsewhere"), 1);
+    EXPECT(says(": 1 > 2\n"));
+    EXPECT(says("FAILED elsewhere: another stack fails\n"));
+}
+
+TEST(test, seeds_are_half_fixed_and_half_from_the_environment)
+{
+    EXPECT_EQ(run_sample("", "seeds:"), 0);
+    EXPECT(says("seed 1\nseed 2\nseed 3\nseed 4\nok"));
+    EXPECT_EQ(run_sample("", "seeds: --seed=77"), 0);
+    EXPECT(strncmp(output, "seed 77\nok", 10) == 0);
+    EXPECT_EQ(run_sample("", "seeds: --seeds=6"), 0);
+    EXPECT(says("seed 1\nseed 2\nseed 3\nseed 4\nseed 5\nseed 6\nok"));
+    EXPECT_EQ(run_sample("CADENZA_SEED=a", "seeds:"), 0);
+    EXPECT(strncmp(output, "seed 1\nseed 2\nseed ", 19) == 0);
+    EXPECT(!says("seed 3\n"));
+    char first[sizeof output];
+    memcpy(first, output, sizeof output);
+    EXPECT_EQ(run_sample("CADENZA_SEED=b", "seeds:"), 0);
+    EXPECT(strcmp(first, output) != 0);
+}
