@@ -1,0 +1,58 @@
+/* reader.h - the lowest level of protobuf: tags, varints and lengths in bytes that may be anything.
+ *
+ * Inside wire/ only. A reader stands at a place in bytes that it does not own. Each function moves
+ * it on, or returns false and says in `problem` what is wrong; a reader that failed is not used
+ * again. */
+#ifndef CADENZA_WIRE_READER_H
+#define CADENZA_WIRE_READER_H
+
+#include "base/compiler.h"
+#include "base/slice.h"
+
+enum wire_kind {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_GROUP_START = 3,
+    WIRE_GROUP_END = 4,
+    WIRE_FIXED32 = 5,
+};
+
+struct wire_reader {
+    const uint8_t *at;
+    const uint8_t *end;
+    const char *problem; /* a text that lives for ever; NULL until something is wrong */
+};
+
+/* A reader of all of `bytes`. */
+struct wire_reader wire_reader_of(struct slice bytes);
+/* Is nothing left? */
+static inline bool
+wire_reader_is_done(const struct wire_reader *reader)
+{
+    return reader->at == reader->end;
+}
+
+/* A number in up to 10 bytes that fits 64 bits. */
+must_use bool wire_reader_long_varint(struct wire_reader *reader, uint64_t *value);
+/* The same, quick for the many that are one byte. */
+must_use static inline bool
+wire_reader_varint(struct wire_reader *reader, uint64_t *value)
+{
+    if (reader->at == reader->end || *reader->at >= 0x80)
+        return wire_reader_long_varint(reader, value);
+    *value = *reader->at++;
+    return true;
+}
+
+/* The number (1 .. 2^29 - 1) and kind of the next field; kinds 6 and 7 do not exist. */
+must_use bool wire_reader_tag(struct wire_reader *reader, uint32_t *number, enum wire_kind *kind);
+/* Little-endian. */
+must_use bool wire_reader_fixed32(struct wire_reader *reader, uint32_t *value);
+must_use bool wire_reader_fixed64(struct wire_reader *reader, uint64_t *value);
+/* A length and as many bytes; *bytes points into what is read. */
+must_use bool wire_reader_bytes(struct wire_reader *reader, struct slice *bytes);
+/* Passes the value of a field whose tag was just read, whole groups included. */
+must_use bool wire_reader_skip(struct wire_reader *reader, uint32_t number, enum wire_kind kind);
+
+#endif
