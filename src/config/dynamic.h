@@ -1,0 +1,78 @@
+/* dynamic.h - settings that change while the server runs, in Cadence's file format:
+ *
+ *   system.maxRetentionDays:
+ *   - value: 30
+ *   - value: 90
+ *     constraints: {domainName: orders}
+ *
+ * The first entry in file order whose constraints all equal the asker's filters wins; else the last
+ * entry without constraints; else the default of the table (keys.h). An entry with a constraint
+ * that the asker does not carry never matches. A value of the wrong type is told in the log and the
+ * default is taken. Unknown keys are told in the log (Cadence has hundreds) and kept out. A file
+ * that cannot be read or parsed keeps the values as they were.
+ *
+ * A set of values is immutable. The owner reads the file again when it changed, publishes a new set
+ * by pointer swap, and frees the old one when every loop has passed on: so a text that was read
+ * must not be used across a yield. */
+#ifndef CADENZA_CONFIG_DYNAMIC_H
+#define CADENZA_CONFIG_DYNAMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "config/keys.h"
+
+struct dynamic;
+
+/* What the asker is about; NULL / negative: not known. */
+struct dynamic_filter {
+    const char *domain_name;
+    const char *domain_id;
+    const char *task_list_name;
+    int task_type; /* 0 decision, 1 activity; use -1 for none */
+    int64_t shard_id;
+    const char *cluster_name;
+    const char *workflow_id;
+    const char *workflow_type;
+};
+#define DYNAMIC_NO_FILTER ((struct dynamic_filter){.task_type = -1, .shard_id = -1})
+
+/* A set of values with no file behind it: all defaults. `log` must live longer. */
+struct dynamic *dynamic_new(const struct log *log);
+/* Replaces all values by those of a file's text; on an error nothing changes. On loop 0, or before
+ * loops run. Errors: ERR_BAD_REQUEST, all faults of the file, "file:line: key: sentence" each. */
+must_use struct error *dynamic_load(struct dynamic *dynamic, struct slice yaml, const char *file,
+                                    struct arena *arena);
+/* Reads the file now, and again whenever it changed, looking every `interval` ns. Starts a fiber on
+ * the current loop (must be loop 0), which ends with dynamic_free. The first read must succeed,
+ * else nothing is followed. Yields. Errors: as file_load, ERR_BAD_REQUEST. */
+must_use struct error *dynamic_follow(struct dynamic *dynamic, const char *file, int64_t interval,
+                                      struct arena *arena);
+/* How often a server looks: dynamicconfig.filebased.pollInterval, but not more often than this. */
+#define DYNAMIC_INTERVAL_MIN 5000000000LL
+int64_t dynamic_interval(const struct config *config);
+/* Where it was made, and by nobody else any more in use. Yields if a file was followed, or an old
+ * set is still on its way out. NULL is fine. */
+void dynamic_free(struct dynamic *dynamic);
+
+/* Values; any loop. `key` must be declared with that type (a check). A NULL filter carries nothing.
+ * Texts live until the next yield. */
+int64_t dynamic_integer(const struct dynamic *dynamic, enum dynamic_key key,
+                        const struct dynamic_filter *filter);
+double dynamic_number(const struct dynamic *dynamic, enum dynamic_key key,
+                      const struct dynamic_filter *filter);
+bool dynamic_flag(const struct dynamic *dynamic, enum dynamic_key key,
+                  const struct dynamic_filter *filter);
+int64_t dynamic_duration(const struct dynamic *dynamic, enum dynamic_key key,
+                         const struct dynamic_filter *filter); /* ns */
+const char *dynamic_text(const struct dynamic *dynamic, enum dynamic_key key,
+                         const struct dynamic_filter *filter);
+/* A list of texts, in the arena, NULL-terminated. */
+const char *const *dynamic_list(const struct dynamic *dynamic, enum dynamic_key key,
+                                const struct dynamic_filter *filter, struct arena *arena);
+
+#endif

@@ -1,0 +1,298 @@
+/* dynamic_set.c - reads a dynamic file and chooses among its entries. See dynamic.h for the rules.
+ *
+ * Choosing is asked for by every call, so entries stand in an array per key, parsed: a key that the
+ * file does not name costs one comparison. */
+#include "config/dynamic_set.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "base/vector.h"
+
+/* X(enum, name in the file, field of the filter); texts and numbers. */
+#define TEXT_CONSTRAINTS(X)                                                                        \
+    X(CONSTRAINT_DOMAIN_NAME, "domainName", domain_name)                                           \
+    X(CONSTRAINT_DOMAIN_ID, "domainID", domain_id)                                                 \
+    X(CONSTRAINT_TASK_LIST_NAME, "taskListName", task_list_name)                                   \
+    X(CONSTRAINT_CLUSTER_NAME, "clusterName", cluster_name)                                        \
+    X(CONSTRAINT_WORKFLOW_ID, "workflowID", workflow_id)                                           \
+    X(CONSTRAINT_WORKFLOW_TYPE, "workflowType", workflow_type)
+#define NUMBER_CONSTRAINTS(X)                                                                      \
+    X(CONSTRAINT_TASK_TYPE, "taskType", task_type)                                                 \
+    X(CONSTRAINT_SHARD_ID, "shardID", shard_id)
+
+enum constraint_kind {
+#define X(kind, name, field) kind,
+    TEXT_CONSTRAINTS(X) NUMBER_CONSTRAINTS(X)
+#undef X
+        CONSTRAINT_KIND_COUNT, /* as a kind: one that nobody carries */
+};
+
+static const char *const constraint_names[CONSTRAINT_KIND_COUNT] = {
+#define X(kind, name, field) [kind] = name,
+    TEXT_CONSTRAINTS(X) NUMBER_CONSTRAINTS(X)
+#undef X
+};
+
+struct constraint {
+    enum constraint_kind kind;
+    const char *text;
+    int64_t number;
+};
+
+struct entry {
+    struct value value;
+    bool has_value; /* false: of the wrong type; when chosen, the default is taken */
+    vector_of(struct constraint) constraints;
+};
+
+struct dynamic_set {
+    struct arena *arena;
+    vector_of(struct entry) entries[DYNAMIC_KEY_COUNT];
+};
+
+struct reading {
+    struct dynamic_set *set;
+    struct faults *faults;
+    const struct log *log;
+    struct arena *arena; /* for the tree and sentences */
+};
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static void
+tell(const struct reading *reading, const char *message, const char *key, int line,
+     const char *reason)
+{
+    log_warn(reading->log, message, log_text("key", key), log_text("file", reading->faults->file),
+             log_number("line", line), log_text("reason", reason));
+}
+
+/* Does the list of words have this one? */
+static bool
+has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; *at != '\0';) {
+        size_t here = strcspn(at, " ");
+        if (here == length && memcmp(at, word, length) == 0)
+            return true;
+        at += here + (at[here] == ' ');
+    }
+    return false;
+}
+
+static enum constraint_kind
+find_constraint(const char *name)
+{
+    enum constraint_kind kind = 0;
+    while (kind < CONSTRAINT_KIND_COUNT && strcmp(constraint_names[kind], name) != 0)
+        kind++;
+    return kind;
+}
+
+/* One constraint. What cannot match is kept as such, so that its entry does not hold for all. */
+static struct constraint
+read_constraint(struct reading *reading, enum dynamic_key key, const struct config_part *part)
+{
+    check(part->name != NULL);
+    struct constraint constraint = {.kind = find_constraint(part->name)};
+    bool is_number =
+        constraint.kind == CONSTRAINT_TASK_TYPE || constraint.kind == CONSTRAINT_SHARD_ID;
+    const char *reason = NULL;
+    if (!has_word(dynamic_rows[key].filters, part->name))
+        reason = arena_format(reading->arena, "nobody asks with %s for this key",
+                              config_quote(part->name, reading->arena));
+    else if (part->kind != PART_TEXT || config_part_is_null(part))
+        reason = arena_format(reading->arena, "%s is %s", part->name,
+                              config_part_describe(part, reading->arena));
+    else if (is_number &&
+             !text_parse_int64(slice_text(part->text), 0, INT64_MAX, &constraint.number))
+        reason = arena_format(reading->arena, "%s is no number", part->name);
+    if (reason != NULL) {
+        tell(reading, "an entry of the dynamic settings never matches", dynamic_rows[key].name,
+             part->line, reason);
+        constraint.kind = CONSTRAINT_KIND_COUNT;
+    }
+    constraint.text = arena_text(reading->set->arena, part->text);
+    return constraint;
+}
+
+static void
+read_constraints(struct reading *reading, enum dynamic_key key, const struct config_part *part,
+                 struct entry *entry)
+{
+    if (config_part_is_null(part))
+        return;
+    if (part->kind != PART_SECTION) {
+        faults_add(reading->faults, part->line, dynamic_rows[key].name,
+                   "constraints: expected a section, got %s",
+                   config_part_describe(part, reading->arena));
+        return;
+    }
+    for (size_t i = 0; i < part->children.count; i++) {
+        struct constraint constraint = read_constraint(reading, key, part->children.items[i]);
+        vector_push_in(&entry->constraints, reading->set->arena, constraint);
+    }
+}
+
+/* A value; one of the wrong type is told. In quotes a number or flag is a text, as in Cadence. */
+static void
+read_value(struct reading *reading, enum dynamic_key key, const struct config_part *part,
+           struct entry *entry)
+{
+    const struct key_rule *rule = &dynamic_rows[key].rule;
+    bool is_plain_only =
+        rule->type == KEY_INTEGER || rule->type == KEY_NUMBER || rule->type == KEY_FLAG;
+    const char *reason;
+    if (config_part_is_null(part) || (is_plain_only && part->is_quoted))
+        reason = arena_format(
+            reading->arena, "expected %s, got %s%s", value_wanted(rule, reading->arena),
+            part->is_quoted ? "the text " : "", config_part_describe(part, reading->arena));
+    else
+        reason = value_of_part(rule, part, reading->set->arena, &entry->value);
+    entry->has_value = reason == NULL;
+    if (reason != NULL)
+        tell(reading, "a dynamic setting has a value of the wrong type; the default is taken",
+             dynamic_rows[key].name, part->line, reason);
+}
+
+static void
+read_entry(struct reading *reading, enum dynamic_key key, const struct config_part *part)
+{
+    const char *name = dynamic_rows[key].name;
+    struct entry entry = {0};
+    bool has_value = false;
+    for (size_t i = 0; i < part->children.count && part->kind == PART_SECTION; i++) {
+        const struct config_part *child = part->children.items[i];
+        if (strcmp(child->name, "value") == 0) {
+            read_value(reading, key, child, &entry);
+            has_value = true;
+        } else if (strcmp(child->name, "constraints") == 0) {
+            read_constraints(reading, key, child, &entry);
+        } else { /* a misspelt "constraints" would make the entry hold for all */
+            faults_add(reading->faults, child->line, name,
+                       "an entry has value and constraints, not %s",
+                       config_quote(child->name, reading->arena));
+        }
+    }
+    if (!has_value)
+        faults_add(reading->faults, part->line, name, "an entry without a value");
+    check(!entry.has_value || entry.value.type == dynamic_rows[key].rule.type);
+    vector_push_in(&reading->set->entries[key], reading->set->arena, entry);
+}
+
+static void
+read_key(struct reading *reading, const struct config_part *part)
+{
+    enum dynamic_key key = 0;
+    while (key < DYNAMIC_KEY_COUNT && strcmp(dynamic_rows[key].name, part->name) != 0)
+        key++;
+    if (key == DYNAMIC_KEY_COUNT) {
+        log_info(reading->log, "a dynamic setting has no meaning here", log_text("key", part->name),
+                 log_text("file", reading->faults->file), log_number("line", part->line));
+        return;
+    }
+    if (config_part_is_null(part))
+        return;
+    if (part->kind != PART_LIST) {
+        faults_add(reading->faults, part->line, part->name,
+                   "expected a list of entries (- value: ...), got %s",
+                   config_part_describe(part, reading->arena));
+        return;
+    }
+    for (size_t i = 0; i < part->children.count; i++)
+        read_entry(reading, key, part->children.items[i]);
+}
+
+struct dynamic_set *
+dynamic_set_read(struct slice yaml, struct faults *faults, const struct log *log)
+{
+    scoped(arena_drop) struct arena *scratch = arena_new(0);
+    const struct config_part *root = config_read_yaml(yaml, faults, scratch);
+    if (root == NULL)
+        return NULL;
+    struct arena *arena = arena_new(0);
+    struct dynamic_set *set = arena_make(arena, struct dynamic_set);
+    set->arena = arena;
+    check(root->kind == PART_SECTION);
+    struct reading reading = {.set = set, .faults = faults, .log = log, .arena = scratch};
+    for (size_t i = 0; i < root->children.count; i++)
+        read_key(&reading, root->children.items[i]);
+    if (faults_are_none(faults))
+        return set;
+    dynamic_set_free(set);
+    return NULL;
+}
+
+void
+dynamic_set_free(struct dynamic_set *set)
+{
+    if (set != NULL)
+        arena_free(set->arena);
+}
+
+/* --- choosing -----------------------------------------------------------------------------------
+ */
+
+static bool
+constraint_holds(const struct constraint *constraint, const struct dynamic_filter *filter)
+{
+    switch (constraint->kind) {
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        return filter->field != NULL && strcmp(filter->field, constraint->text) == 0;
+        TEXT_CONSTRAINTS(X)
+#undef X
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        return filter->field >= 0 && filter->field == constraint->number;
+        NUMBER_CONSTRAINTS(X)
+#undef X
+    case CONSTRAINT_KIND_COUNT:
+        return false;
+    }
+    unreachable("constraint %d", (int)constraint->kind);
+}
+
+static bool
+entry_matches(const struct entry *entry, const struct dynamic_filter *filter)
+{
+    for (size_t i = 0; i < entry->constraints.count; i++) {
+        if (!constraint_holds(&entry->constraints.items[i], filter))
+            return false;
+    }
+    return true;
+}
+
+const struct value *
+dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
+                   const struct dynamic_filter *filter)
+{
+    check(key < DYNAMIC_KEY_COUNT);
+    if (set == NULL)
+        return NULL;
+    const struct dynamic_filter nothing = DYNAMIC_NO_FILTER;
+    const struct entry *chosen = NULL;
+    for (size_t i = 0; i < set->entries[key].count; i++) {
+        const struct entry *entry = &set->entries[key].items[i];
+        if (entry->constraints.count == 0) {
+            chosen = entry; /* unless a later one is meant for the asker, or for all */
+        } else if (entry_matches(entry, filter == NULL ? &nothing : filter)) {
+            chosen = entry;
+            break;
+        }
+    }
+    return chosen == NULL || !chosen->has_value ? NULL : &chosen->value;
+}
+
+size_t
+dynamic_set_count(const struct dynamic_set *set)
+{
+    size_t count = 0;
+    for (size_t key = 0; set != NULL && key < DYNAMIC_KEY_COUNT; key++)
+        count += set->entries[key].count > 0;
+    return count;
+}

@@ -1,0 +1,150 @@
+/* static_keys.h - the table of settings that a server starts with. See keys.h.
+ *
+ * X(path, rule, default, sentence). In a path "*" stands for a name of the user's choice and a last
+ * "**" for everything below. A rule is TEXT, ONE_OF("words to choose from"), INTEGER(low, high),
+ * FLAG, ONLY_FALSE (for what would be unsafe to ignore), DURATION, LIST or IGNORED. Where several
+ * rows fit, one without "**" comes first. */
+#ifndef CADENZA_CONFIG_STATIC_KEYS_H
+#define CADENZA_CONFIG_STATIC_KEYS_H
+
+#define STATIC_KEYS(X)                                                                             \
+    X("log.level", ONE_OF("debug info warn error fatal"), "info",                                  \
+      "Lines below this level are not written.")                                                   \
+    X("log.stdout", FLAG, "true", "Write to standard output; false: to standard error.")           \
+    X("log.encoding", ONE_OF("json console"), "json",                                              \
+      "json: one object per line; console: for eyes.")                                             \
+    X("log.levelKey", IGNORED, "", "The level is always called level.")                            \
+    X("log.outputFile", IGNORED, "", "Lines go to standard output or error; redirect them there.") \
+    X("persistence.numHistoryShards", INTEGER(1, 16384), "16",                                     \
+      "Slices of the workflow ids; written into the data folder at its first start and fixed for " \
+      "life.")                                                                                     \
+    X("persistence.defaultStore", TEXT, "embedded",                                                \
+      "Name of the datastore to use; only the embedded one exists.")                               \
+    X("persistence.datastores.embedded.path", TEXT, "./data",                                      \
+      "The data folder; --data overrides it.")                                                     \
+    X("persistence.datastores.embedded.memtableBytes", INTEGER(1048576, INT64_MAX), "268435456",   \
+      "Memory for rows that are not in files yet.")                                                \
+    X("persistence.datastores.embedded.cacheBytes", INTEGER(0, INT64_MAX), "134217728",            \
+      "Memory for blocks read from files.")                                                        \
+    X("persistence.datastores.embedded.queueBytes", INTEGER(1048576, INT64_MAX), "67108864",       \
+      "Memory for commits that wait to be written.")                                               \
+    X("persistence.datastores.*.nosql.**", IGNORED, "", "The embedded store is used.")             \
+    X("persistence.datastores.*.shardedNosql.**", IGNORED, "", "The embedded store is used.")      \
+    X("persistence.datastores.*.cassandra.**", IGNORED, "", "The embedded store is used.")         \
+    X("persistence.datastores.*.sql.**", IGNORED, "", "The embedded store is used.")               \
+    X("persistence.datastores.*.elasticsearch.**", IGNORED, "",                                    \
+      "Visibility lives in the embedded store.")                                                   \
+    X("persistence.datastores.*.pinot.**", IGNORED, "", "Visibility lives in the embedded store.") \
+    X("persistence.visibilityStore", IGNORED, "", "Visibility lives in the embedded store.")       \
+    X("persistence.advancedVisibilityStore", IGNORED, "",                                          \
+      "Visibility lives in the embedded store.")                                                   \
+    X("persistence.historyMaxConns", IGNORED, "", "The embedded store has no connections.")        \
+    X("persistence.enablePersistenceLatencyHistogramMetrics", IGNORED, "",                         \
+      "Latencies are always histograms.")                                                          \
+    X("services.frontend.rpc.grpcPort", INTEGER(0, 65535), "7833",                                 \
+      "Port of the gRPC door; --grpc overrides address and port.")                                 \
+    X("services.frontend.rpc.bindOnIP", TEXT, "127.0.0.1", "Address of the gRPC door.")            \
+    X("services.frontend.rpc.bindOnLocalHost", FLAG, "true",                                       \
+      "Listen on 127.0.0.1 unless bindOnIP is given.")                                             \
+    X("services.frontend.rpc.grpcMaxMsgSize", INTEGER(1024, 1073741824), "33554432",               \
+      "Largest message taken, in bytes.")                                                          \
+    X("services.frontend.rpc.tls.enabled", FLAG, "false", "Speak TLS on the gRPC door.")           \
+    X("services.frontend.rpc.tls.certFile", TEXT, "",                                              \
+      "PEM file with the server's certificate chain.")                                             \
+    X("services.frontend.rpc.tls.keyFile", TEXT, "", "PEM file with its key.")                     \
+    X("services.frontend.rpc.tls.caFiles", LIST, "",                                               \
+      "PEM files of authorities that clients' certificates must come from.")                       \
+    X("services.frontend.rpc.tls.requireClientAuth", FLAG, "false",                                \
+      "Refuse clients without such a certificate.")                                                \
+    X("services.frontend.rpc.tls.enableHostVerification", IGNORED, "", "For clients only.")        \
+    X("services.frontend.rpc.tls.serverName", IGNORED, "", "For clients only.")                    \
+    X("services.frontend.rpc.tls.sslmode", IGNORED, "", "For databases only.")                     \
+    X("services.frontend.rpc.port", IGNORED, "", "TChannel is not spoken.")                        \
+    X("services.frontend.rpc.http.**", IGNORED, "",                                                \
+      "There are no JSON calls on a port of their own.")                                           \
+    X("services.frontend.http.listenAddress", TEXT, "127.0.0.1:8088",                              \
+      "Address of the HTTP door (health, metrics, UI); --http overrides it.")                      \
+    X("services.frontend.metrics.**", IGNORED, "",                                                 \
+      "Metrics are read at /metrics of the HTTP door.")                                            \
+    X("services.frontend.pprof.**", IGNORED, "", "There is no Go profiler.")                       \
+    X("services.history.**", IGNORED, "", "All services live in one process.")                     \
+    X("services.matching.**", IGNORED, "", "All services live in one process.")                    \
+    X("services.worker.**", IGNORED, "", "All services live in one process.")                      \
+    X("services.shard-distributor.**", IGNORED, "", "One process needs no distributor.")           \
+    X("clusterGroupMetadata.failoverVersionIncrement", INTEGER(INT64_MIN, INT64_MAX), "10",        \
+      "Distance between two failover versions of one cluster; greater than 0.")                    \
+    X("clusterGroupMetadata.primaryClusterName", TEXT, "cluster0",                                 \
+      "The cluster that registers and updates global domains.")                                    \
+    X("clusterGroupMetadata.currentClusterName", TEXT, "cluster0", "The name of this cluster.")    \
+    X("clusterGroupMetadata.clusterGroup.*.enabled", FLAG, "true",                                 \
+      "Whether it is polled and can be failed over to.")                                           \
+    X("clusterGroupMetadata.clusterGroup.*.initialFailoverVersion", INTEGER(INT64_MIN, INT64_MAX), \
+      "0", "What its failover versions leave when divided by the increment; unique.")              \
+    X("clusterGroupMetadata.clusterGroup.*.newInitialFailoverVersion",                             \
+      INTEGER(INT64_MIN, INT64_MAX), "-1",                                                         \
+      "A second remainder that resolves to it, while migrating; -1: none.")                        \
+    X("clusterGroupMetadata.clusterGroup.*.region", TEXT, "", "The region it stands in.")          \
+    X("clusterGroupMetadata.clusterGroup.*.rpcName", TEXT, "cadence-frontend",                     \
+      "Service name its frontend expects.")                                                        \
+    X("clusterGroupMetadata.clusterGroup.*.rpcAddress", TEXT, "", "host:port of its gRPC door.")   \
+    X("clusterGroupMetadata.clusterGroup.*.rpcTransport", TEXT, "grpc",                            \
+      "grpc is what is spoken here.")                                                              \
+    X("clusterGroupMetadata.clusterGroup.*.authorizationProvider.**", IGNORED, "",                 \
+      "Calls to other clusters carry no token yet.")                                               \
+    X("clusterGroupMetadata.clusterGroup.*.tls.enabled", FLAG, "false", "Speak TLS to it.")        \
+    X("clusterGroupMetadata.clusterGroup.*.tls.caFile", TEXT, "",                                  \
+      "PEM file of the authority that its certificate must come from.")                            \
+    X("clusterGroupMetadata.clusterGroup.*.tls.caFiles", LIST, "", "The same, several of them.")   \
+    X("clusterGroupMetadata.clusterGroup.*.tls.certFile", TEXT, "",                                \
+      "PEM file with the certificate shown to it.")                                                \
+    X("clusterGroupMetadata.clusterGroup.*.tls.keyFile", TEXT, "",                                 \
+      "PEM file with the key of that certificate.")                                                \
+    X("clusterGroupMetadata.clusterGroup.*.tls.serverName", TEXT, "",                              \
+      "Name its certificate must have; empty: its host.")                                          \
+    X("clusterGroupMetadata.clusterGroup.*.tls.enableHostVerification", FLAG, "true",              \
+      "Whether that name is checked.")                                                             \
+    X("clusterGroupMetadata.regions.*.initialFailoverVersion", INTEGER(0, INT64_MAX), "0",         \
+      "What failover versions of the region leave when divided by the increment; unique.")         \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.policy",                                      \
+      ONE_OF("noop selected-apis-forwarding selected-apis-forwarding-v2 "                          \
+             "all-domain-apis-forwarding all-domain-apis-forwarding-v2"),                          \
+      "all-domain-apis-forwarding", "What is forwarded to the active cluster.")                    \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.**", IGNORED, "",                             \
+      "A call goes to the cluster that is active for it.")                                         \
+    X("clusterGroupMetadata.enableGlobalDomain", IGNORED, "", "Global domains are always on.")     \
+    X("dynamicconfig.client", ONE_OF("filebased configstore openfeature memory nop"), "filebased", \
+      "Where dynamic settings come from; only filebased reads anything.")                          \
+    X("dynamicconfig.filebased.filepath", TEXT, "", "The file; --dynamic-config overrides it.")    \
+    X("dynamicconfig.filebased.pollInterval", DURATION, "10s",                                     \
+      "How often to look whether it changed; at least 5s.")                                        \
+    X("dynamicconfig.configstore.**", IGNORED, "", "Dynamic settings come from a file.")           \
+    X("dynamicconfig.openfeature.**", IGNORED, "", "Dynamic settings come from a file.")           \
+    X("authorization.oauthAuthorizer.enable", ONLY_FALSE, "false",                                 \
+      "Tokens are not checked yet; starting would let everybody in.")                              \
+    X("authorization.**", IGNORED, "", "Tokens are not checked yet.")                              \
+    X("archival.**", IGNORED, "", "Nothing is archived yet.")                                      \
+    X("asyncWorkflowQueues.**", IGNORED, "", "No Kafka is needed.")                                \
+    X("blobstore.**", IGNORED, "", "Nothing is kept outside the data folder.")                     \
+    X("counter-migration.**", IGNORED, "", "Counters have one name.")                              \
+    X("domainDefaults.**", IGNORED, "", "Nothing is archived yet.")                                \
+    X("gauge-migration.**", IGNORED, "", "Gauges have one name.")                                  \
+    X("headerForwardingRules.**", IGNORED, "", "Headers do not travel between services.")          \
+    X("histograms.**", IGNORED, "", "Timers are always histograms.")                               \
+    X("kafka.**", IGNORED, "", "No Kafka is needed.")                                              \
+    X("membership.**", IGNORED, "", "One process needs no ring.")                                  \
+    X("publicClient.**", IGNORED, "", "System work runs inside the server.")                       \
+    X("ringpop.**", IGNORED, "", "One process needs no ring.")                                     \
+    X("shard-distributor-matching.**", IGNORED, "", "One process needs no distributor.")           \
+    X("shardDistribution.**", IGNORED, "", "One process needs no distributor.")                    \
+    X("shardDistributorClient.**", IGNORED, "", "One process needs no distributor.")
+
+/* X(old name, new name): the section or key and all below it. Where both are given the new one
+ * wins. In this order, each on what the one before left. */
+#define STATIC_ALIASES(X)                                                                          \
+    X("clusterMetadata", "clusterGroupMetadata")                                                   \
+    X("clusterGroupMetadata.masterClusterName", "clusterGroupMetadata.primaryClusterName")         \
+    X("clusterGroupMetadata.clusterInformation", "clusterGroupMetadata.clusterGroup")              \
+    X("dcRedirectionPolicy", "clusterGroupMetadata.clusterRedirectionPolicy")                      \
+    X("dynamicConfigClient", "dynamicconfig.filebased")
+
+#endif
