@@ -1,0 +1,21 @@
+/* ground.h - what a process stands on: its loops, clock, network, disk, threads, signals.
+ *
+ * Two grounds keep the promises of this folder: linux/ (real, libuv) and sim/ (virtual, seeded, see
+ * sim/world.h). A program links one of them; the server's code cannot tell which. */
+#ifndef CADENZA_FIBER_GROUND_H
+#define CADENZA_FIBER_GROUND_H
+
+#include "base/error.h"
+
+/* Asks for a call on loop 0 when the process is told to stop (SIGTERM, SIGINT; in simulation:
+ * world_stop_host). The callback must not yield; it may be called more than once. One watcher at a
+ * time; NULL removes it. */
+void ground_on_stop(void (*stop)(void *context), void *context);
+
+/* Asks for a call on this loop (the one that calls) whenever file descriptor `descriptor` is
+ * readable: for libraries that bring their own epoll set. linux only; a check in simulation. */
+struct watch;
+struct watch *watch_new(int descriptor, void (*ready)(void *context), void *context);
+void watch_free(struct watch *watch);
+
+#endif

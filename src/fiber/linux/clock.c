@@ -1,0 +1,59 @@
+/* clock.c - the real clocks, and randomness from the kernel, fetched in portions. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/linux/inside.h"
+
+static int64_t
+clock_read(clockid_t id)
+{
+    struct timespec time;
+    int failed = clock_gettime(id, &time);
+    check(failed == 0);
+    return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
+}
+
+int64_t
+linux_clock_monotonic(void)
+{
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+int64_t
+ground_clock_wall(struct loop *loop)
+{
+    return clock_read(CLOCK_REALTIME);
+}
+
+static void
+entropy_fetch(void *bytes, size_t count)
+{
+    for (size_t done = 0; done < count;) {
+        ssize_t got = getrandom((char *)bytes + done, count - done, 0);
+        check_that(got > 0 || errno == EINTR, "the kernel gives no randomness");
+        if (got > 0)
+            done += (size_t)got;
+    }
+}
+
+void
+ground_entropy(struct loop *core, void *bytes, size_t count)
+{
+    struct linux_loop *loop = core == NULL ? NULL : container_of(core, struct linux_loop, loop);
+    if (loop == NULL || count > sizeof loop->entropy) {
+        entropy_fetch(bytes, count);
+        return;
+    }
+    if (loop->entropy_left < count) {
+        entropy_fetch(loop->entropy, sizeof loop->entropy);
+        loop->entropy_left = sizeof loop->entropy;
+    }
+    unsigned char *next = loop->entropy + sizeof loop->entropy - loop->entropy_left;
+    memcpy(bytes, next, count);
+    memset(next, 0, count); /* nobody shall read old ids' bytes out of memory */
+    loop->entropy_left -= count;
+}

@@ -1,0 +1,305 @@
+/* linux_test.c - what only the real ground can show: half-closed and reset connections, names,
+ * descriptors that run out, signals, descriptors of others. The other end is a plain descriptor of
+ * the kernel. */
+#include "fiber/linux/linux.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/test.h"
+#include "fiber/clock.h"
+#include "fiber/ground.h"
+#include "fiber/pool.h"
+#include "fiber/socket.h"
+#include "fiber/sync.h"
+
+#define PATIENCE (30 * NS_PER_S)
+
+static void
+on_linux(void (*function)(void *argument))
+{
+    linux_run(&(struct linux_options){.loops = 1, .catch_signals = true}, function, NULL);
+}
+
+/* A listener, one of our sockets connected to it, and the kernel's descriptor of the other end. */
+struct pair {
+    struct listener *listener;
+    struct socket *near;
+    int far;
+};
+
+static int
+connect_plainly(const char *address)
+{
+    struct sockaddr_in target = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    target.sin_port = htons((uint16_t)strtoul(strchr(address, ':') + 1, NULL, 10));
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(connect(descriptor, (struct sockaddr *)&target, sizeof target) == 0);
+    return descriptor;
+}
+
+static struct pair
+pair_open(struct arena *arena)
+{
+    struct pair pair;
+    EXPECT_OK(listener_open("127.0.0.1:0", arena, &pair.listener));
+    pair.far = connect_plainly(listener_address(pair.listener));
+    EXPECT_OK(listener_accept(pair.listener, arena, &pair.near));
+    socket_adopt(pair.near);
+    return pair;
+}
+
+static void
+pair_close(struct pair *pair)
+{
+    socket_close(pair->near);
+    listener_free(pair->listener);
+    if (pair->far >= 0)
+        close(pair->far);
+}
+
+static int64_t
+read_some(struct socket *socket, void *bytes, size_t room)
+{
+    int64_t count;
+    while ((count = socket_read(socket, bytes, room)) == 0)
+        EXPECT(socket_wait(socket, SOCKET_READABLE, clock_monotonic() + PATIENCE) != 0);
+    return count;
+}
+
+static void
+half_close(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct pair pair = pair_open(arena);
+    char bytes[16] = "";
+    EXPECT_EQ(send(pair.far, "last words", 10, 0), 10);
+    EXPECT_EQ(shutdown(pair.far, SHUT_WR), 0);
+    EXPECT_EQ(read_some(pair.near, bytes, sizeof bytes), 10);
+    EXPECT_EQ(read_some(pair.near, bytes, sizeof bytes), SOCKET_END);
+    EXPECT_EQ(socket_write(pair.near, "answer", 6), 6); /* our half is still open */
+    EXPECT_EQ(recv(pair.far, bytes, sizeof bytes, 0), 6);
+    pair_close(&pair);
+}
+
+TEST(socket, a_half_closed_connection_can_still_be_written)
+{
+    on_linux(half_close);
+}
+
+static void
+reset(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct pair pair = pair_open(arena);
+    char byte;
+    EXPECT_EQ(socket_read(pair.near, &byte, 1), 0);
+    struct linger hard = {.l_onoff = 1, .l_linger = 0};
+    EXPECT_EQ(setsockopt(pair.far, SOL_SOCKET, SO_LINGER, &hard, sizeof hard), 0);
+    close(pair.far);
+    pair.far = -1;
+    EXPECT_EQ(read_some(pair.near, &byte, 1), SOCKET_BROKEN);
+    EXPECT_EQ(socket_write(pair.near, "x", 1), SOCKET_BROKEN);
+    EXPECT(socket_wait(pair.near, SOCKET_WRITABLE, NEVER) != 0);
+    pair_close(&pair);
+}
+
+TEST(socket, a_reset_breaks_it)
+{
+    on_linux(reset);
+}
+
+static void
+close_with_unread(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct pair pair = pair_open(arena);
+    char bytes[16] = "";
+    EXPECT_EQ(send(pair.far, "never read", 10, 0), 10);
+    EXPECT(socket_wait(pair.near, SOCKET_READABLE, clock_monotonic() + PATIENCE) != 0);
+    EXPECT_EQ(socket_write(pair.near, "refused", 7), 7);
+    socket_close(pair.near);
+    EXPECT_EQ(recv(pair.far, bytes, sizeof bytes, 0), 7);
+    EXPECT_EQ(recv(pair.far, bytes, sizeof bytes, 0), 0); /* the end, not a reset */
+    listener_free(pair.listener);
+    close(pair.far);
+}
+
+TEST(socket, closing_with_unread_bytes_does_not_lose_the_last_answer)
+{
+    on_linux(close_with_unread);
+}
+
+static void
+lookup(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct listener *listener;
+    struct socket *near, *far;
+    EXPECT_OK(listener_open("localhost:0", arena, &listener));
+    const char *port = strrchr(listener_address(listener), ':');
+    EXPECT_OK(socket_connect(arena_format(arena, "localhost%s", port), clock_monotonic() + PATIENCE,
+                             arena, &near));
+    EXPECT_OK(listener_accept(listener, arena, &far));
+    EXPECT(strrchr(socket_peer(near), ':') != NULL);
+    socket_close(near);
+    socket_close(far);
+    listener_free(listener);
+    EXPECT_KIND(socket_connect("no-such-name.invalid:1", NEVER, arena, &near), ERR_UNAVAILABLE);
+    EXPECT_KIND(socket_connect("no-such-name.invalid:1", 0, arena, &near), ERR_DEADLINE);
+}
+
+TEST(address, names_are_looked_up)
+{
+    on_linux(lookup);
+}
+
+/* ---- descriptors run out ---- */
+
+struct acceptance {
+    struct listener *listener;
+    struct socket *socket;
+    struct latch latch;
+};
+
+static void
+accept_one(void *argument)
+{
+    struct acceptance *acceptance = argument;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    EXPECT_OK(listener_accept(acceptance->listener, arena, &acceptance->socket));
+    latch_done(&acceptance->latch);
+}
+
+static void
+run_out(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct acceptance acceptance = {.socket = NULL};
+    latch_init(&acceptance.latch, 1);
+    EXPECT_OK(listener_open("127.0.0.1:0", arena, &acceptance.listener));
+    int client = connect_plainly(listener_address(acceptance.listener));
+    struct rlimit before, tight;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = (struct rlimit){.rlim_cur = (rlim_t)client + 1, .rlim_max = before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    fiber_start("accept", accept_one, &acceptance);
+    EXPECT(!latch_wait_until(&acceptance.latch, clock_monotonic() + 20 * NS_PER_MS));
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT(latch_wait_until(&acceptance.latch, clock_monotonic() + PATIENCE));
+    socket_close(acceptance.socket);
+    listener_free(acceptance.listener);
+    close(client);
+}
+
+TEST(listener, running_out_of_descriptors_is_waited_out)
+{
+    on_linux(run_out);
+}
+
+/* ---- signals and other people's descriptors ---- */
+
+static void
+hear(void *context)
+{
+    fiber_wake(context);
+}
+
+static void
+hear_signals(void *argument)
+{
+    ground_on_stop(hear, fiber_self());
+    kill(getpid(), SIGTERM);
+    EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
+    kill(getpid(), SIGINT);
+    EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
+    ground_on_stop(NULL, NULL);
+    kill(getpid(), SIGTERM); /* nobody listens now; it is kept for who comes */
+    EXPECT_EQ(fiber_wait(clock_monotonic() + 50 * NS_PER_MS), WAKE_DEADLINE);
+    ground_on_stop(hear, fiber_self());
+    EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
+    ground_on_stop(NULL, NULL);
+}
+
+TEST(ground, signals_ask_for_the_end_also_those_that_came_early)
+{
+    on_linux(hear_signals);
+}
+
+struct watching {
+    int descriptor;
+    unsigned count;
+    struct fiber *fiber;
+};
+
+static void
+read_event(void *context)
+{
+    struct watching *watching = context;
+    eventfd_t value;
+    check(eventfd_read(watching->descriptor, &value) == 0);
+    watching->count += (unsigned)value;
+    fiber_wake(watching->fiber);
+}
+
+static void
+watch_descriptor(void *argument)
+{
+    struct watching watching = {.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    watching.fiber = fiber_self();
+    struct watch *watch = watch_new(watching.descriptor, read_event, &watching);
+    for (unsigned i = 1; i <= 3; i++) {
+        check(eventfd_write(watching.descriptor, 1) == 0);
+        EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
+        EXPECT_EQ(watching.count, i);
+    }
+    watch_free(watch);
+    close(watching.descriptor);
+}
+
+TEST(watch, it_is_called_whenever_the_descriptor_is_readable)
+{
+    on_linux(watch_descriptor);
+}
+
+/* ---- idle ---- */
+
+static int64_t
+cpu_used(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_S +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+}
+
+/* A connection with unread bytes, at which nobody looks, must not keep the loop awake. */
+static void
+idle(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct pair pair = pair_open(arena);
+    char byte;
+    EXPECT_EQ(socket_read(pair.near, &byte, 1), 0);
+    EXPECT_EQ(socket_wait(pair.near, SOCKET_READABLE, clock_monotonic() + NS_PER_MS), 0);
+    EXPECT_EQ(send(pair.far, "x", 1, 0), 1);
+    int64_t before = cpu_used();
+    EXPECT_OK(fiber_sleep(400 * NS_PER_MS, arena));
+    EXPECT(cpu_used() - before < 200 * NS_PER_MS);
+    EXPECT_EQ(read_some(pair.near, &byte, 1), 1);
+    pair_close(&pair);
+}
+
+TEST(loop, waiting_costs_no_cpu_though_bytes_lie_unread)
+{
+    on_linux(idle);
+}

@@ -1,0 +1,171 @@
+/* loop.c - one loop: tick, poll, tick, ...
+ *
+ * libuv brings the events, the core decides who runs. A turn is: poll (socket events only wake
+ * fibers), read the clock, deliver letters, core_loop_tick. So a fiber runs in the same turn in
+ * which its socket became ready. The poll does not block when something is runnable; otherwise it
+ * ends by a socket, by the alarm, which is set for the earliest timer, or by the awakener. An alarm
+ * that is too early is left alone: it costs one empty turn, and less than moving it each time a
+ * deadline comes and goes. */
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/linux/inside.h"
+
+/* While stopping nobody sleeps longer, or a fiber that does not end would go unnoticed. */
+#define STOPPING_NAP (1 * NS_PER_S)
+
+struct linux_loop *
+linux_loop_self(void)
+{
+    return container_of(loop_self(), struct linux_loop, loop);
+}
+
+static void
+clear_awakener(uv_poll_t *awakener, int status, int events)
+{
+    eventfd_t count;
+    (void)eventfd_read(container_of(awakener, struct linux_loop, awakener)->awakener_descriptor,
+                       &count);
+}
+
+/* libuv also looks at its timers before it polls: then it must not begin to wait. */
+static void
+note_alarm(uv_timer_t *alarm)
+{
+    struct linux_loop *loop = alarm->data;
+    loop->alarm_due = NEVER;
+    uv_stop(&loop->uv);
+}
+
+void
+linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index)
+{
+    core_loop_init(&loop->loop, ground, index);
+    loop->loop.now = linux_clock_monotonic();
+    loop->ground = ground;
+    loop->alarm_due = NEVER;
+    int failed = uv_loop_init(&loop->uv);
+    check_that(failed == 0, "no event loop: %s", uv_strerror(failed));
+    loop->awakener_descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    check_that(loop->awakener_descriptor >= 0, "no event descriptor");
+    failed = uv_poll_init(&loop->uv, &loop->awakener, loop->awakener_descriptor);
+    check(failed == 0);
+    failed = uv_poll_start(&loop->awakener, UV_READABLE, clear_awakener);
+    check(failed == 0);
+    uv_timer_init(&loop->uv, &loop->alarm);
+    loop->alarm.data = loop;
+}
+
+static void
+count_handle(uv_handle_t *handle, void *argument)
+{
+    if (!uv_is_closing(handle))
+        ++*(size_t *)argument;
+}
+
+void
+linux_loop_close(struct linux_loop *loop)
+{
+    check_that(loop->open_handles == 0,
+               "%zu sockets, listeners or watches of loop %u are still open", loop->open_handles,
+               loop->loop.index);
+    uv_close((uv_handle_t *)&loop->awakener, NULL);
+    close(loop->awakener_descriptor);
+    uv_close((uv_handle_t *)&loop->alarm, NULL);
+    size_t left = 0;
+    uv_walk(&loop->uv, count_handle, &left);
+    check(left == 0);
+    uv_run(&loop->uv, UV_RUN_DEFAULT); /* the closing ones */
+    int failed = uv_loop_close(&loop->uv);
+    check_that(failed == 0, "%s", uv_strerror(failed));
+    core_loop_free(&loop->loop);
+}
+
+void
+linux_loop_awake(struct linux_loop *loop)
+{
+    int failed = eventfd_write(loop->awakener_descriptor, 1);
+    check(failed == 0);
+}
+
+/* libuv counts milliseconds of the same clock: rounded up, the alarm never comes too early. */
+static void
+set_alarm(struct linux_loop *loop, int64_t due)
+{
+    if (due >= loop->alarm_due)
+        return;
+    loop->alarm_due = due;
+    uint64_t due_ms = (uint64_t)due / NS_PER_MS + ((uint64_t)due % NS_PER_MS != 0);
+    uint64_t now_ms = uv_now(&loop->uv);
+    uv_timer_start(&loop->alarm, note_alarm, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+static bool
+is_over(struct linux_loop *loop)
+{
+    return atomic_load(&loop->ground->is_over);
+}
+
+static void
+loop_poll(struct linux_loop *loop)
+{
+    int64_t due = core_loop_due(&loop->loop);
+    if (loop->stopping_since != 0 && due > loop->loop.now + STOPPING_NAP)
+        due = loop->loop.now + STOPPING_NAP;
+    if (due <= loop->loop.now || !mailbox_fall_asleep(&loop->mailbox) || is_over(loop)) {
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+    } else {
+        set_alarm(loop, due);
+        uv_run(&loop->uv, UV_RUN_ONCE);
+    }
+    mailbox_wake_up(&loop->mailbox);
+}
+
+void
+linux_loop_run(struct linux_loop *loop)
+{
+    struct loop *before = core_loop_enter(&loop->loop);
+    while (!is_over(loop) || loop->loop.fiber_count > 0) {
+        loop->loop.now = linux_clock_monotonic();
+        mailbox_deliver(loop);
+        core_loop_tick(&loop->loop, loop->loop.now);
+        if (atomic_load(&loop->ground->is_stopping))
+            linux_loop_stop_step(loop);
+        loop_poll(loop);
+        linux_loop_unquiet(loop);
+    }
+    core_loop_enter(before);
+}
+
+/* ---- the port ---- */
+
+struct loop *
+ground_loop_at(struct ground *ground, unsigned index)
+{
+    return &ground->loops[index].loop;
+}
+
+unsigned
+ground_loop_count(const struct ground *ground)
+{
+    return ground->loop_count;
+}
+
+/* Whatever happens on a loop's thread outside of a tick happens inside its poll, and a tick
+ * follows. */
+void
+ground_kick(struct loop *loop)
+{
+}
+
+void
+ground_trace(struct loop *loop, const char *what, uint64_t number)
+{
+}
+
+void
+ground_mark(struct loop *loop, const char *name)
+{
+}

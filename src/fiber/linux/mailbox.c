@@ -1,0 +1,81 @@
+/* mailbox.c - letters between loops: many push, the owner takes all at once. No lock.
+ *
+ * A push puts the letter on a stack; the owner swaps the whole stack for an empty one and turns it
+ * round, so letters of one sender arrive in order. Waking the owner costs a system call, so it is
+ * done only when the owner sleeps, and by one sender. Nobody is missed: the owner first says that
+ * it falls asleep and then looks at the stack, a sender first pushes and then looks whether it
+ * sleeps; all four are sequentially consistent, so at least one of them sees the other. */
+#include "base/check.h"
+#include "fiber/linux/inside.h"
+
+static void
+mailbox_push(struct mailbox *mailbox, struct letter *letter)
+{
+    struct list *newest = atomic_load_explicit(&mailbox->newest, memory_order_relaxed);
+    do
+        letter->node.next = newest;
+    while (!atomic_compare_exchange_weak(&mailbox->newest, &newest, &letter->node));
+}
+
+bool
+ground_post(struct loop *to, struct letter *letter, bool is_bounded)
+{
+    struct linux_loop *loop = container_of(to, struct linux_loop, loop);
+    struct mailbox *mailbox = &loop->mailbox;
+    size_t waiting = atomic_fetch_add(&mailbox->count, 1);
+    if (is_bounded && waiting >= LOOP_MAILBOX_MAX) {
+        atomic_fetch_sub(&mailbox->count, 1);
+        return false;
+    }
+    mailbox_push(mailbox, letter);
+    if (atomic_load(&mailbox->is_sleeping) && atomic_exchange(&mailbox->is_sleeping, false))
+        linux_loop_awake(loop);
+    return true;
+}
+
+/* Oldest first. */
+static struct list *
+mailbox_take(struct mailbox *mailbox)
+{
+    if (atomic_load_explicit(&mailbox->newest, memory_order_relaxed) == NULL)
+        return NULL;
+    struct list *newest = atomic_exchange(&mailbox->newest, NULL);
+    struct list *oldest = NULL;
+    while (newest != NULL) {
+        struct list *older = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = older;
+    }
+    return oldest;
+}
+
+void
+mailbox_deliver(struct linux_loop *loop)
+{
+    size_t count = 0;
+    for (struct list *node = mailbox_take(&loop->mailbox), *next; node != NULL; node = next) {
+        next = node->next;
+        list_init(node);
+        struct letter *letter = list_entry(node, struct letter, node);
+        letter->deliver(letter); /* it may be gone now */
+        count++;
+    }
+    if (count == 0)
+        return;
+    size_t waiting = atomic_fetch_sub(&loop->mailbox.count, count);
+    check(waiting >= count);
+}
+
+bool
+mailbox_fall_asleep(struct mailbox *mailbox)
+{
+    atomic_store(&mailbox->is_sleeping, true);
+    return atomic_load(&mailbox->newest) == NULL;
+}
+
+void
+mailbox_wake_up(struct mailbox *mailbox)
+{
+    atomic_store_explicit(&mailbox->is_sleeping, false, memory_order_relaxed);
+}

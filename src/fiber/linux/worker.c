@@ -1,0 +1,104 @@
+/* worker.c - a thread of its own for one purpose, which is given all that waits at once. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/linux/inside.h"
+#include "fiber/pool.h"
+
+struct worker {
+    void (*drain)(void *context, struct list *letters);
+    void *context;
+    struct ground *ground;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t has_letters;
+    struct list letters;
+    bool is_ending;
+    struct letter end; /* the thread's last word, to who frees it */
+    struct loop *end_to;
+    struct fiber *end_waiter;
+    bool has_ended;
+};
+
+/* Moves all that waits to `letters`; blocks until there is some. False: the end. */
+static bool
+worker_take(struct worker *worker, struct list *letters)
+{
+    pthread_mutex_lock(&worker->lock);
+    while (list_is_empty(&worker->letters) && !worker->is_ending)
+        pthread_cond_wait(&worker->has_letters, &worker->lock);
+    list_splice_back(letters, &worker->letters);
+    pthread_mutex_unlock(&worker->lock);
+    return !list_is_empty(letters);
+}
+
+static void *
+worker_thread(void *argument)
+{
+    struct worker *worker = argument;
+    struct list letters;
+    list_init(&letters);
+    while (worker_take(worker, &letters)) {
+        worker->drain(worker->context, &letters);
+        check_that(list_is_empty(&letters), "a worker left letters undrained");
+    }
+    loop_post_answer(worker->end_to, &worker->end);
+    return NULL;
+}
+
+struct worker *
+worker_new(const char *name, void (*drain)(void *context, struct list *letters), void *context)
+{
+    struct worker *worker = memory_zalloc(1, sizeof *worker);
+    worker->drain = drain;
+    worker->context = context;
+    worker->ground = linux_loop_self()->ground;
+    atomic_fetch_add(&worker->ground->worker_count, 1);
+    list_init(&worker->letters);
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->has_letters, NULL);
+    int failed = pthread_create(&worker->thread, NULL, worker_thread, worker);
+    check_that(failed == 0, "no thread for %s", name);
+    char short_name[16] = ""; /* the kernel's limit */
+    for (size_t i = 0; i < sizeof short_name - 1 && name[i] != '\0'; i++)
+        short_name[i] = name[i];
+    pthread_setname_np(worker->thread, short_name);
+    return worker;
+}
+
+void
+worker_post(struct worker *worker, struct letter *letter)
+{
+    pthread_mutex_lock(&worker->lock);
+    check_that(!worker->is_ending, "a letter for a worker that ends");
+    list_push_back(&worker->letters, &letter->node);
+    pthread_cond_signal(&worker->has_letters);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void
+worker_ended(struct letter *letter)
+{
+    struct worker *worker = container_of(letter, struct worker, end);
+    worker->has_ended = true;
+    fiber_wake(worker->end_waiter);
+}
+
+void
+worker_free(struct worker *worker)
+{
+    worker->end.deliver = worker_ended;
+    worker->end_to = loop_self();
+    worker->end_waiter = fiber_self();
+    check(worker->end_waiter != NULL);
+    pthread_mutex_lock(&worker->lock);
+    worker->is_ending = true;
+    pthread_cond_signal(&worker->has_letters);
+    pthread_mutex_unlock(&worker->lock);
+    while (!worker->has_ended)
+        fiber_wait_uncancellable();
+    pthread_join(worker->thread, NULL); /* it has nothing left to do but return */
+    atomic_fetch_sub(&worker->ground->worker_count, 1);
+    pthread_cond_destroy(&worker->has_letters);
+    pthread_mutex_destroy(&worker->lock);
+    memory_free(worker);
+}

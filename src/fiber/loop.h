@@ -1,0 +1,69 @@
+/* loop.h - one thread with an event loop and its fibers; and the way between loops.
+ *
+ * A shard, a task list and a connection each live on one loop; their code takes no locks. What one
+ * loop wants from another it sends by mailbox. Everything here acts on the current loop unless it
+ * says otherwise; code that runs on no loop (main before the ground runs) must not call it.
+ *
+ * One tick of a loop: letters that arrived, timers that are due, sockets that are ready, fibers
+ * that became runnable, then what was deferred to the end of the tick. Callbacks (letters, timers,
+ * deferred work) run on the loop's own stack and must not yield; whoever wants to wait starts a
+ * fiber. */
+#ifndef CADENZA_FIBER_LOOP_H
+#define CADENZA_FIBER_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/list.h"
+
+struct loop;
+
+/* The loop that runs this code. */
+struct loop *loop_self(void);
+/* Is this code on a loop at all? */
+bool loop_is_here(void);
+/* Loops of this process, 0 .. loop_count() - 1. */
+unsigned loop_count(void);
+struct loop *loop_at(unsigned index);
+unsigned loop_index(const struct loop *loop);
+
+/* Work for the end of this tick, after all runnable fibers ran: e.g. writing what several replies
+ * left in a buffer. Intrusive; deferring twice in one tick runs once. Not for yielding. */
+struct deferred {
+    struct list node; /* list_init before first use, or use DEFERRED_INIT */
+    void (*run)(struct deferred *deferred);
+};
+#define DEFERRED_INIT(deferred, function)                                                          \
+    {                                                                                              \
+        .node = LIST_INIT((deferred).node), .run = (function)                                      \
+    }
+void loop_defer(struct deferred *deferred);
+/* Takes it back if it has not run yet. */
+void loop_undefer(struct deferred *deferred);
+
+/* A message to another loop (or to this one). Embedded in what it carries; from loop_post until
+ * `deliver` is called it belongs to the mailbox. `deliver` runs on the receiving loop and must not
+ * yield. */
+struct letter {
+    struct list node;
+    void (*deliver)(struct letter *letter);
+};
+
+/* Posts a new request. False: that mailbox is full (LOOP_MAILBOX_MAX letters wait), nothing
+ * happened. Callable from any loop of the process. Letters of one sender arrive in order. */
+#define LOOP_MAILBOX_MAX 65536
+must_use bool loop_post(struct loop *to, struct letter *letter);
+/* Posts an answer to a request that was accepted; never refused, since requests are bounded. Also
+ * callable from worker threads (pool.h). */
+void loop_post_answer(struct loop *to, struct letter *letter);
+
+/* Runs function(argument) as a fiber on another loop and waits until it has returned. Yields. The
+ * other fiber inherits this one's deadline; cancelling this one cancels the other, and then still
+ * waits for it: so `argument` may point to this stack. If `to` is this loop the function is simply
+ * called. Errors: ERR_BUSY (mailbox full, nothing ran). The function's own result travels in
+ * `argument`. */
+must_use struct error *loop_call(struct loop *to, void (*function)(void *argument), void *argument,
+                                 struct arena *arena);
+
+#endif

@@ -1,0 +1,29 @@
+/* pool.h - threads for what blocks: cold reads, SQLite, key files, fsync.
+ *
+ * The fiber waits, the loop goes on. In simulation the work runs inline at a seeded later time. */
+#ifndef CADENZA_FIBER_POOL_H
+#define CADENZA_FIBER_POOL_H
+
+#include "base/error.h"
+#include "fiber/loop.h"
+
+/* Runs work(argument) on a thread of the pool and waits until it is done. Yields; deaf to cancel,
+ * so `argument` may point to this stack. Errors: ERR_BUSY (POOL_QUEUE_MAX pieces wait already,
+ * nothing ran). */
+#define POOL_QUEUE_MAX 4096
+must_use struct error *pool_run(void (*work)(void *argument), void *argument, struct arena *arena);
+
+/* A thread of its own for one purpose, with a queue: it is called with everything that waits at
+ * once, e.g. a committer that makes one group of it. In simulation: a seeded later time, on no
+ * thread. `drain` takes letters from the front of `letters` until the list is empty and answers
+ * each with loop_post_answer to the loop it came from (kept in what the letter is a member of). It
+ * may block. */
+struct worker;
+struct worker *worker_new(const char *name, void (*drain)(void *context, struct list *letters),
+                          void *context);
+/* Queues a letter from any loop. Never refused: bound it where it is made. */
+void worker_post(struct worker *worker, struct letter *letter);
+/* Waits until the queue is empty and the thread has ended. Yields. */
+void worker_free(struct worker *worker);
+
+#endif

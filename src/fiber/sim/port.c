@@ -1,0 +1,137 @@
+/* port.c - what the core asks of its ground (core.h), and the small public functions of a simulated
+ * one. */
+#include <string.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/ground.h"
+#include "fiber/sim/inside.h"
+#include "fiber/socket.h"
+#include "fiber/tls.h"
+
+/* 2026-01-01T00:00:00Z: every world begins then. */
+#define WALL_START (1767225600 * NS_PER_S)
+
+/* The host whose blocking work runs now, on no loop (pool.c). Thread-local as the current loop is,
+ * and for the same reason: such code is called without any context, yet has a clock, marks and
+ * chance. */
+static _Thread_local struct host *host_at_work;
+
+void
+port_set_host_at_work(struct host *host)
+{
+    check_that(host == NULL || host_at_work == NULL, "blocking work within blocking work");
+    host_at_work = host;
+}
+
+bool
+port_is_at_work(void)
+{
+    return host_at_work != NULL;
+}
+
+static struct host *
+port_host(struct loop *loop)
+{
+    return loop == NULL ? host_at_work : loop->ground->host;
+}
+
+int64_t
+ground_clock_wall(struct loop *loop)
+{
+    struct host *host = port_host(loop);
+    check_that(host != NULL, "there is no clock outside of all hosts");
+    return WALL_START + host->world->now + host->skew;
+}
+
+void
+ground_entropy(struct loop *loop, void *bytes, size_t count)
+{
+    struct host *host = port_host(loop);
+    check_that(host != NULL, "there is no chance outside of all hosts, but world_random");
+    for (uint8_t *next = bytes; count > 0;) {
+        uint64_t word = random_next(&host->entropy);
+        size_t part = count < sizeof word ? count : sizeof word;
+        memcpy(next, &word, part);
+        next += part;
+        count -= part;
+    }
+}
+
+struct loop *
+ground_loop_at(struct ground *ground, unsigned index)
+{
+    check(index < ground->host->loop_count);
+    return &ground->host->loops[index].loop;
+}
+
+unsigned
+ground_loop_count(const struct ground *ground)
+{
+    return ground->host->loop_count;
+}
+
+void
+ground_kick(struct loop *loop)
+{
+    sim_loop_settle(container_of(loop, struct sim_loop, loop));
+}
+
+void
+ground_trace(struct loop *loop, const char *what, uint64_t number)
+{
+    struct host *host = loop->ground->host;
+    world_trace(host->world, host, loop->index, STEP_NOTE, what, number);
+}
+
+void
+ground_mark(struct loop *loop, const char *name)
+{
+    struct host *host = port_host(loop);
+    if (host != NULL)
+        world_mark(host->world, name);
+}
+
+void
+ground_on_stop(void (*stop)(void *context), void *context)
+{
+    struct host *host = sim_host_self();
+    host->stop = stop;
+    host->stop_context = context;
+    if (stop != NULL && host->is_stop_asked) /* it was asked before anybody listened */
+        event_schedule(host->world, &host->signal, host, host->world->now);
+}
+
+/* --- what a simulated ground does not have --------------------------------------------------- */
+
+struct watch *
+watch_new(int descriptor, void (*ready)(void *context), void *context)
+{
+    unreachable("descriptor %d: there are no file descriptors in a simulation", descriptor);
+}
+
+void
+watch_free(struct watch *watch)
+{
+    check_that(watch == NULL, "there are no file descriptors in a simulation");
+}
+
+struct error *
+tls_new(const struct tls_options *options, struct arena *arena, struct tls **tls)
+{
+    *tls = NULL;
+    return error_new(arena, ERR_UNIMPLEMENTED, "simulated networks are plain: no TLS");
+}
+
+void
+tls_free(struct tls *tls)
+{
+    check(tls == NULL);
+}
+
+struct error *
+socket_start_tls(struct socket *socket, struct tls *tls, const char *server_name, int64_t deadline,
+                 struct arena *arena)
+{
+    return error_new(arena, ERR_UNIMPLEMENTED, "simulated networks are plain: no TLS");
+}
