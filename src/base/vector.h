@@ -58,7 +58,7 @@
 
 /* `item` points to each item in turn. The body must not change the vector. */
 #define vector_each(item, vector)                                                                  \
-    for (__typeof__(&(vector)->items[0]) item = (vector)->items;                                       \
+    for (__typeof__(&(vector)->items[0]) item = (vector)->items;                                   \
          (vector)->count > 0 && item < (vector)->items + (vector)->count; item++)
 
 /* Behind the macros: more room for items of `size` bytes, by half again or more. */

@@ -1,7 +1,7 @@
 /* group.c - loading the cluster group and the arithmetic of failover versions. See group.h.
  *
- * Loading collects faults in one text instead of stopping at the first: whoever edits a config wants
- * to see all of them. */
+ * Loading collects faults in one text instead of stopping at the first: whoever edits a config
+ * wants to see all of them. */
 #include "cluster/group.h"
 
 #include "base/check.h"
@@ -22,7 +22,8 @@ faults_add(struct faults *faults, const char *format, ...)
     va_start(arguments, format);
     char *line = arena_vformat(faults->arena, format, arguments);
     va_end(arguments);
-    faults->text = faults->text == NULL ? line : arena_format(faults->arena, "%s\n%s", faults->text, line);
+    faults->text =
+        faults->text == NULL ? line : arena_format(faults->arena, "%s\n%s", faults->text, line);
 }
 
 static const char *
@@ -32,26 +33,31 @@ key_of(const char *name, const char *leaf, struct arena *arena)
 }
 
 static void
-read_cluster(const struct config *config, const char *name, struct faults *faults, struct cluster *cluster)
+read_cluster(const struct config *config, const char *name, struct faults *faults,
+             struct cluster *cluster)
 {
     struct arena *arena = faults->arena;
     *cluster = (struct cluster){
         .name = arena_text(arena, name),
         .is_enabled = config_flag(config, key_of(name, "enabled", arena)),
-        .initial_failover_version = config_integer(config, key_of(name, "initialFailoverVersion", arena)),
-        .new_initial_failover_version = config_integer(config, key_of(name, "newInitialFailoverVersion", arena)),
+        .initial_failover_version =
+            config_integer(config, key_of(name, "initialFailoverVersion", arena)),
+        .new_initial_failover_version =
+            config_integer(config, key_of(name, "newInitialFailoverVersion", arena)),
         .rpc_name = config_text(config, key_of(name, "rpcName", arena)),
         .rpc_address = config_text(config, key_of(name, "rpcAddress", arena)),
     };
     const char *transport = config_text(config, key_of(name, "rpcTransport", arena));
     if (strcmp(transport, "grpc") != 0 && strcmp(transport, "tchannel") != 0)
-        faults_add(faults, "%s is '%s'; it must be grpc or tchannel", key_of(name, "rpcTransport", arena), transport);
+        faults_add(faults, "%s is '%s'; it must be grpc or tchannel",
+                   key_of(name, "rpcTransport", arena), transport);
 }
 
 static bool
 has_remainder(const struct cluster *cluster, int64_t remainder)
 {
-    return cluster->initial_failover_version == remainder || cluster->new_initial_failover_version == remainder;
+    return cluster->initial_failover_version == remainder ||
+           cluster->new_initial_failover_version == remainder;
 }
 
 static void
@@ -61,18 +67,22 @@ check_versions(const struct cluster_group *group, struct faults *faults)
         const struct cluster *cluster = &group->clusters[i];
         int64_t initial = cluster->initial_failover_version;
         if (initial < 0 || initial >= group->failover_version_increment)
-            faults_add(faults, "%s is %lld; it must be at least 0 and less than failoverVersionIncrement (%lld)",
-                       key_of(cluster->name, "initialFailoverVersion", faults->arena), (long long)initial,
-                       (long long)group->failover_version_increment);
+            faults_add(
+                faults,
+                "%s is %lld; it must be at least 0 and less than failoverVersionIncrement (%lld)",
+                key_of(cluster->name, "initialFailoverVersion", faults->arena), (long long)initial,
+                (long long)group->failover_version_increment);
         int64_t second = cluster->new_initial_failover_version;
         if (second < -1 || second >= group->failover_version_increment)
             faults_add(faults, "%s is %lld; it must be less than failoverVersionIncrement (%lld)",
-                       key_of(cluster->name, "newInitialFailoverVersion", faults->arena), (long long)second,
-                       (long long)group->failover_version_increment);
+                       key_of(cluster->name, "newInitialFailoverVersion", faults->arena),
+                       (long long)second, (long long)group->failover_version_increment);
         for (size_t j = 0; j < i; j++) {
             const struct cluster *other = &group->clusters[j];
             if (has_remainder(other, initial) || (second >= 0 && has_remainder(other, second)))
-                faults_add(faults, SECTION ".clusterGroup: %s and %s have the same initial failover version",
+                faults_add(faults,
+                           SECTION
+                           ".clusterGroup: %s and %s have the same initial failover version",
                            other->name, cluster->name);
         }
     }
@@ -89,9 +99,11 @@ check_group(const struct config *config, struct cluster_group *group, struct fau
         faults_add(faults, SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
                    (long long)group->failover_version_increment);
     if (group->current == NULL)
-        faults_add(faults, SECTION ".currentClusterName is '%s', which is not in clusterGroup", current);
+        faults_add(faults, SECTION ".currentClusterName is '%s', which is not in clusterGroup",
+                   current);
     if (group->primary == NULL)
-        faults_add(faults, SECTION ".primaryClusterName is '%s', which is not in clusterGroup", primary);
+        faults_add(faults, SECTION ".primaryClusterName is '%s', which is not in clusterGroup",
+                   primary);
     for (size_t i = 0; i < group->count; i++) {
         const struct cluster *cluster = &group->clusters[i];
         bool is_peer = cluster->is_enabled && cluster != group->current;
@@ -106,7 +118,8 @@ check_group(const struct config *config, struct cluster_group *group, struct fau
 }
 
 struct error *
-cluster_group_load(const struct config *config, struct arena *arena, const struct cluster_group **group)
+cluster_group_load(const struct config *config, struct arena *arena,
+                   const struct cluster_group **group)
 {
     struct faults faults = {.arena = arena};
     const char *const *names = config_names(config, SECTION ".clusterGroup", arena);
@@ -123,11 +136,13 @@ cluster_group_load(const struct config *config, struct arena *arena, const struc
         read_cluster(config, names[i], &faults, &clusters[i]);
 
     struct cluster_group *loaded = arena_make(arena, struct cluster_group);
-    loaded->failover_version_increment = config_integer(config, SECTION ".failoverVersionIncrement");
+    loaded->failover_version_increment =
+        config_integer(config, SECTION ".failoverVersionIncrement");
     loaded->clusters = clusters;
     loaded->count = count;
     check_group(config, loaded, &faults);
-    if (is_alone && loaded->primary == NULL && !config_is_given(config, SECTION ".primaryClusterName")) {
+    if (is_alone && loaded->primary == NULL &&
+        !config_is_given(config, SECTION ".primaryClusterName")) {
         loaded->primary = loaded->current; /* alone under another name: its own primary */
         faults.text = NULL;
     }
@@ -162,8 +177,8 @@ cluster_group_of_version(const struct cluster_group *group, int64_t failover_ver
 }
 
 bool
-cluster_group_next_version(const struct cluster_group *group, const struct cluster *cluster, int64_t failover_version,
-                           int64_t *next)
+cluster_group_next_version(const struct cluster_group *group, const struct cluster *cluster,
+                           int64_t failover_version, int64_t *next)
 {
     check(cluster >= group->clusters && cluster < group->clusters + group->count);
     int64_t increment = group->failover_version_increment;

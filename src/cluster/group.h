@@ -1,8 +1,9 @@
 /* group.h - the cluster group: who is in it, which failover versions belong to whom.
  *
- * Read from clusterGroupMetadata at start and never changed afterwards. A failover version belongs to the cluster whose
- * initial version is its remainder by the increment; so versions of two clusters are never equal, and a greater version
- * is a later failover. All functions but cluster_group_load are pure. */
+ * Read from clusterGroupMetadata at start and never changed afterwards. A failover version belongs
+ * to the cluster whose initial version is its remainder by the increment; so versions of two
+ * clusters are never equal, and a greater version is a later failover. All functions but
+ * cluster_group_load are pure. */
 #ifndef CADENZA_CLUSTER_GROUP_H
 #define CADENZA_CLUSTER_GROUP_H
 
@@ -12,7 +13,8 @@
 #include "base/error.h"
 #include "config/config.h"
 
-#define FAILOVER_VERSION_LOCAL (-24) /* of domains that live in one cluster only, and of their events */
+#define FAILOVER_VERSION_LOCAL                                                                     \
+    (-24) /* of domains that live in one cluster only, and of their events */
 
 struct cluster {
     const char *name;
@@ -31,17 +33,21 @@ struct cluster_group {
     size_t count;
 };
 
-/* Reads and checks the group; without a clusterGroup section the current cluster is alone. All faults are listed
- * together, one per line. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
+/* Reads and checks the group; without a clusterGroup section the current cluster is alone. All
+ * faults are listed together, one per line. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
 must_use struct error *cluster_group_load(const struct config *config, struct arena *arena,
                                           const struct cluster_group **group);
 /* NULL if no cluster has that name. */
 const struct cluster *cluster_group_find(const struct cluster_group *group, const char *name);
-/* Whose version it is; NULL for a version of nobody (FAILOVER_VERSION_LOCAL, a remainder that nobody has). */
-const struct cluster *cluster_group_of_version(const struct cluster_group *group, int64_t failover_version);
-/* The smallest version >= `failover_version` that belongs to `cluster`. False: past the end of the numbers. */
-must_use bool cluster_group_next_version(const struct cluster_group *group, const struct cluster *cluster,
-                                         int64_t failover_version, int64_t *next);
+/* Whose version it is; NULL for a version of nobody (FAILOVER_VERSION_LOCAL, a remainder that
+ * nobody has). */
+const struct cluster *cluster_group_of_version(const struct cluster_group *group,
+                                               int64_t failover_version);
+/* The smallest version >= `failover_version` that belongs to `cluster`. False: past the end of the
+ * numbers. */
+must_use bool cluster_group_next_version(const struct cluster_group *group,
+                                         const struct cluster *cluster, int64_t failover_version,
+                                         int64_t *next);
 /* May this cluster register and update global domains? */
 bool cluster_group_is_primary(const struct cluster_group *group);
 

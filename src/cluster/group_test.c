@@ -13,14 +13,15 @@ config_of(const char *yaml, struct arena *arena)
     return config;
 }
 
-static const char three_clusters[] = "clusterGroupMetadata:\n"
-                                     "  failoverVersionIncrement: 100\n"
-                                     "  primaryClusterName: a\n"
-                                     "  currentClusterName: b\n"
-                                     "  clusterGroup:\n"
-                                     "    a: {initialFailoverVersion: 0, rpcAddress: '127.0.0.1:1'}\n"
-                                     "    b: {initialFailoverVersion: 1}\n"
-                                     "    c: {initialFailoverVersion: 2, newInitialFailoverVersion: 7, enabled: false}\n";
+static const char three_clusters[] =
+    "clusterGroupMetadata:\n"
+    "  failoverVersionIncrement: 100\n"
+    "  primaryClusterName: a\n"
+    "  currentClusterName: b\n"
+    "  clusterGroup:\n"
+    "    a: {initialFailoverVersion: 0, rpcAddress: '127.0.0.1:1'}\n"
+    "    b: {initialFailoverVersion: 1}\n"
+    "    c: {initialFailoverVersion: 2, newInitialFailoverVersion: 7, enabled: false}\n";
 
 TEST(group, a_server_without_a_group_is_alone_and_primary)
 {
@@ -100,8 +101,9 @@ TEST(group, all_faults_are_listed_together_and_name_their_keys)
     const struct cluster_group *group = NULL;
     struct error *err = cluster_group_load(config, arena, &group);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
-    const char *parts[] = {"primaryClusterName is 'nobody'", "b.rpcTransport is 'pigeon'", "b.rpcAddress is not set",
-                           "a and b have the same initial", "c.initialFailoverVersion is 10"};
+    const char *parts[] = {"primaryClusterName is 'nobody'", "b.rpcTransport is 'pigeon'",
+                           "b.rpcAddress is not set", "a and b have the same initial",
+                           "c.initialFailoverVersion is 10"};
     for (size_t i = 0; i < array_length(parts); i++)
         EXPECT(strstr(err->message, parts[i]) != NULL);
     config_free(config);

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "base/vector.h"
 
-
 enum fit { FIT_NONE, FIT_SECTION, FIT_BELOW, FIT_WHOLE };
 
 /* The first segment of *rest, which moves to the next one; *rest is NULL behind the last. */

@@ -13,7 +13,8 @@ route_shard_of(struct slice workflow_id, uint32_t shard_count)
 }
 
 struct error *
-route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument, struct arena *arena)
+route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument,
+               struct arena *arena)
 {
     return loop_call(loop_at(shard % loop_count()), function, argument, arena);
 }

@@ -1,7 +1,8 @@
 /* route.h - finds the owner of a thing and delivers there: this loop or another one.
  *
- * In this stage a cluster is one process, so an owner is a loop: shard i lives on loop i modulo the number of loops, the
- * domains live on loop 0. Callers name the thing, never the loop; when hosts join, only this folder changes. */
+ * In this stage a cluster is one process, so an owner is a loop: shard i lives on loop i modulo the
+ * number of loops, the domains live on loop 0. Callers name the thing, never the loop; when hosts
+ * join, only this folder changes. */
 #ifndef CADENZA_ROUTE_ROUTE_H
 #define CADENZA_ROUTE_ROUTE_H
 
@@ -10,13 +11,16 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* The shard of a workflow id: its FarmHash fingerprint modulo the number of shards, as every Cadence cluster has it. */
+/* The shard of a workflow id: its FarmHash fingerprint modulo the number of shards, as every
+ * Cadence cluster has it. */
 uint32_t route_shard_of(struct slice workflow_id, uint32_t shard_count);
 
-/* Runs function(argument) in a fiber where the thing lives, and waits until it has returned. Yields. The fiber there has this
- * one's deadline and is cancelled with it. Errors: ERR_BUSY (too much is on its way there, nothing ran). */
-must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument,
-                                      struct arena *arena);
-must_use struct error *route_to_domains(void (*function)(void *argument), void *argument, struct arena *arena);
+/* Runs function(argument) in a fiber where the thing lives, and waits until it has returned.
+ * Yields. The fiber there has this one's deadline and is cancelled with it. Errors: ERR_BUSY (too
+ * much is on its way there, nothing ran). */
+must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument),
+                                      void *argument, struct arena *arena);
+must_use struct error *route_to_domains(void (*function)(void *argument), void *argument,
+                                        struct arena *arena);
 
 #endif

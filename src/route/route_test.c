@@ -7,7 +7,8 @@
 #include "fiber/linux/linux.h"
 #include "fiber/loop.h"
 
-/* Values of the same fingerprint in other clusters of a group: they must agree, or replication cannot find a run. */
+/* Values of the same fingerprint in other clusters of a group: they must agree, or replication
+ * cannot find a run. */
 TEST(route, a_workflow_id_has_the_shard_that_other_clusters_give_it)
 {
     EXPECT_EQ(route_shard_of(slice_text(""), 16384), 0xdc56d17au % 16384);

@@ -1,0 +1,47 @@
+/* api.h - the door for clients: every public RPC, from bytes to an owner and back.
+ *
+ * A call is decoded into its arena, checked, handed to the owner of what it is about, and answered;
+ * errors leave in the form that Cadence's clients expect. One table (methods.c) says which RPCs
+ * there are. */
+#ifndef CADENZA_API_API_H
+#define CADENZA_API_API_H
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cluster/group.h"
+#include "config/dynamic.h"
+#include "domain/domains.h"
+#include "net/server.h"
+
+/* Where the server is in its life: what health checks are told. Written by server/, read
+ * everywhere. */
+enum server_phase { SERVER_STARTING, SERVER_READY, SERVER_DRAINING };
+
+/* What operators may ask of the store that holds everything; filled by server/, NULL where the
+ * store cannot do it. */
+struct api_store_port {
+    /* Writes a copy of the store, of one moment, into a new folder. Yields. */
+    struct error *(*backup)(void *context, const char *folder, struct arena *arena);
+    void *context;
+};
+
+struct api_options {
+    struct domains *domains;
+    const struct cluster_group *group;
+    const struct dynamic *dynamic;
+    const struct log *log;
+    struct metrics *metrics;
+    const _Atomic(enum server_phase) *phase;
+    struct api_store_port store;
+};
+
+struct api;
+
+struct api *api_new(const struct api_options *options);
+void api_free(struct api *api);
+/* What to give to grpc_server_open. */
+struct grpc_service api_service(struct api *api);
+
+#endif

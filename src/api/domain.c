@@ -1,0 +1,116 @@
+/* domain.c - DomainAPI: what clients ask of domains. Deciding is domain/'s; here is how answers
+ * look. */
+#include "api/inside.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
+#include "wire/message.h"
+#include "wire/names.h"
+
+#define PAGE_SIZE_DEFAULT 100
+#define PAGE_SIZE_MAX     5000
+#define PAGE_BYTES_MAX    (3u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
+
+/* A domain as clients are used to it: the messages that are empty are there. Shares everything else
+ * with the record. */
+static API(Domain) *
+show_domain(const struct domain *domain, struct arena *arena)
+{
+    API(Domain) *shown = arena_make(arena, API(Domain));
+    *shown = *domain->record->domain;
+    if (shown->bad_binaries == NULL)
+        shown->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
+    if (shown->isolation_groups == NULL)
+        shown->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
+    if (shown->async_workflow_config == NULL)
+        shown->async_workflow_config = message_new(arena, API_TYPE(async_workflow_configuration));
+    return shown;
+}
+
+struct error *
+api_register_domain(struct api_call *call)
+{
+    const API(RegisterDomainRequest) *request = (const API(RegisterDomainRequest) *)call->request;
+    return domains_register(call->api->options.domains, request, call->arena, NULL);
+}
+
+struct error *
+api_describe_domain(struct api_call *call)
+{
+    const API(DescribeDomainRequest) *request = (const API(DescribeDomainRequest) *)call->request;
+    API(DescribeDomainResponse) *response = (API(DescribeDomainResponse) *)call->response;
+    const struct domains *domains = call->api->options.domains;
+    bool by_id = request->describe_by_case == API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_ID);
+    bool by_name =
+        request->describe_by_case == API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
+    const char *asked = by_id ? request->id : by_name ? request->name : "";
+    if (asked[0] == '\0')
+        return error_new(call->arena, ERR_BAD_REQUEST, "Domain not set on request.");
+    const struct domain *domain =
+        by_id ? domains_find_id(domains, asked) : domains_find_name(domains, asked);
+    if (domain == NULL)
+        return domain_error_unknown(asked, call->arena);
+    response->domain = show_domain(domain, call->arena);
+    return NULL;
+}
+
+/* A page token is the name of the last domain before it. */
+static struct error *
+read_token(ProtobufCBinaryData token, struct arena *arena, const char **after)
+{
+    if (token.len > 0 && memchr(token.data, '\0', token.len) != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
+    *after = arena_text_of(arena, slice_of(token.data, token.len));
+    return NULL;
+}
+
+struct error *
+api_list_domains(struct api_call *call)
+{
+    const API(ListDomainsRequest) *request = (const API(ListDomainsRequest) *)call->request;
+    API(ListDomainsResponse) *response = (API(ListDomainsResponse) *)call->response;
+    if (request->page_size < 0)
+        return error_new(call->arena, ERR_BAD_REQUEST, "page_size: %d is negative.",
+                         request->page_size);
+    size_t size = request->page_size == 0 ? PAGE_SIZE_DEFAULT : (size_t)request->page_size;
+    size = size > PAGE_SIZE_MAX ? PAGE_SIZE_MAX : size;
+    const char *after = "";
+    struct error *err = read_token(request->next_page_token, call->arena, &after);
+    if (err != NULL)
+        return err;
+
+    struct domain **found = arena_zalloc(call->arena, size + 1, sizeof *found);
+    size_t count = domains_list(call->api->options.domains, after, found, size + 1);
+    response->domains = arena_zalloc(call->arena, count, sizeof *response->domains);
+    size_t bytes = 0;
+    while (response->n_domains < count && response->n_domains < size && bytes < PAGE_BYTES_MAX) {
+        const struct domain *domain = found[response->n_domains];
+        response->domains[response->n_domains++] = show_domain(domain, call->arena);
+        bytes += domain->bytes.length;
+    }
+    if (response->n_domains < count) {
+        const char *last = found[response->n_domains - 1]->name;
+        response->next_page_token =
+            (ProtobufCBinaryData){.data = (uint8_t *)last, .len = strlen(last)};
+    }
+    return NULL;
+}
+
+struct error *
+api_update_domain(struct api_call *call)
+{
+    const API(UpdateDomainRequest) *request = (const API(UpdateDomainRequest) *)call->request;
+    API(UpdateDomainResponse) *response = (API(UpdateDomainResponse) *)call->response;
+    struct domain *changed = NULL;
+    struct error *err = domains_update(call->api->options.domains, request, call->arena, &changed);
+    if (err != NULL)
+        return err;
+    call->kept = changed; /* the answer points into it */
+    response->domain = show_domain(changed, call->arena);
+    return NULL;
+}
+
+struct error *
+api_deprecate_domain(struct api_call *call)
+{
+    const API(DeprecateDomainRequest) *request = (const API(DeprecateDomainRequest) *)call->request;
+    return domains_deprecate(call->api->options.domains, request, call->arena, NULL);
+}

@@ -1,0 +1,36 @@
+/* domain.h - one domain at one moment: an immutable record, shared by counting references.
+ *
+ * Every loop holds the newest one it was told of; whoever keeps one across a yield takes a
+ * reference. */
+#ifndef CADENZA_DOMAIN_DOMAIN_H
+#define CADENZA_DOMAIN_DOMAIN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "cadenza/storage/v1/domain.pb-c.h"
+#include "wire/names.h"
+
+#define DOMAIN_RECORD_FORMAT 1
+
+struct domain {
+    atomic_uint references;
+    struct arena *arena;                /* holds all of it */
+    const STORED(DomainRecord) *record; /* as decoded; record->domain is never NULL */
+    const char *id, *name;              /* of record->domain */
+    struct slice bytes;                 /* as stored */
+};
+
+/* Decodes a stored record; the caller has one reference. Errors: ERR_CORRUPT naming what is wrong.
+ */
+must_use struct error *domain_decode(struct slice bytes, struct arena *arena,
+                                     struct domain **domain);
+/* A copy of a record that was built elsewhere; the caller has one reference. */
+struct domain *domain_from_record(const STORED(DomainRecord) *record);
+struct domain *domain_take(struct domain *domain);
+/* Gives a reference back; the last one frees. NULL is fine. */
+void domain_drop(struct domain *domain);
+
+#endif

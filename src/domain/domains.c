@@ -1,0 +1,101 @@
+/* domains.c - opening, closing and reading. See domains.h. */
+#include "domain/domains.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "domain/inside.h"
+
+struct error *
+domains_open(const struct domains_options *options, struct arena *arena, struct domains **domains)
+{
+    check(loop_index(loop_self()) == 0);
+    unsigned loops = loop_count();
+    struct domains *opened = memory_zalloc(1, sizeof *opened + loops * sizeof opened->books[0]);
+    opened->options = *options;
+    opened->loops = loops;
+    list_init(&opened->undurable);
+    fiber_cond_init(&opened->ready);
+    latch_init(&opened->writer_users, 0);
+    latch_init(&opened->letters, 0);
+    latch_init(&opened->fibers, 0);
+    book_init(&opened->newest);
+    for (unsigned i = 0; i < loops; i++)
+        book_init(&opened->books[i]);
+
+    struct error *err = domains_load(opened, arena);
+    if (err != NULL) {
+        domains_close(opened);
+        return err;
+    }
+    if (options->refresh_interval > 0) {
+        latch_add(&opened->fibers, 1);
+        opened->refresher = fiber_start("domains-refresh", domains_refresh, opened);
+    }
+    *domains = opened;
+    return NULL;
+}
+
+void
+domains_close(struct domains *domains)
+{
+    domains->is_closing = true;
+    fiber_cond_broadcast(&domains->ready);
+    if (domains->refresher != NULL)
+        fiber_cancel(domains->refresher);
+    latch_wait(&domains->fibers);
+    if (domains->writer != NULL)
+        writer_close(domains->writer); /* what was submitted becomes durable, and is told */
+    latch_wait(&domains->letters);
+    while (!list_is_empty(&domains->undurable)) {
+        struct list *node = list_pop_front(&domains->undurable);
+        change_drop(list_entry(node, struct change, node));
+    }
+    for (unsigned i = 0; i < domains->loops; i++)
+        book_free(&domains->books[i]);
+    book_free(&domains->newest);
+    memory_free(domains);
+}
+
+static const struct book *
+book_here(const struct domains *domains)
+{
+    return &domains->books[loop_index(loop_self())];
+}
+
+struct domain *
+domains_find_name(const struct domains *domains, const char *name)
+{
+    return book_find_name(book_here(domains), name);
+}
+
+struct domain *
+domains_find_id(const struct domains *domains, const char *id)
+{
+    return book_find_id(book_here(domains), id);
+}
+
+size_t
+domains_list(const struct domains *domains, const char *after, struct domain **found,
+             size_t count_max)
+{
+    const struct book *book = book_here(domains);
+    struct tree_row *row = tree_at_least(book->names, slice_text(after));
+    if (row != NULL && slice_equal(row->key, slice_text(after)))
+        row = tree_next(row);
+    size_t count = 0;
+    for (; row != NULL && count < count_max; row = tree_next(row))
+        found[count++] = row->value;
+    return count;
+}
+
+size_t
+domains_count(const struct domains *domains)
+{
+    return tree_count(book_here(domains)->names);
+}
+
+uint64_t
+domains_notification_version(const struct domains *domains)
+{
+    return book_here(domains)->notification_version;
+}

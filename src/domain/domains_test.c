@@ -1,0 +1,260 @@
+/* domains_test.c - the owner of the domains on a real store in memory: durable, told to all loops,
+ * fenced. */
+#include "domain/domains.h"
+
+#include "base/memory.h"
+#include "base/test.h"
+#include "fiber/clock.h"
+#include "fiber/linux/linux.h"
+#include "fiber/loop.h"
+#include "fiber/sync.h"
+#include "store/memory/memory.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+struct world {
+    struct arena *arena;
+    struct memory_base *base;
+    struct config *config;
+    const struct cluster_group *group;
+    struct dynamic *dynamic;
+};
+
+struct host {
+    struct store *store;
+    struct domains *domains;
+};
+
+static void
+world_open(struct world *world)
+{
+    world->arena = arena_new(0);
+    world->base = memory_base_new(1);
+    world->config = config_default();
+    EXPECT_OK(cluster_group_load(world->config, world->arena, &world->group));
+    world->dynamic = dynamic_new(NULL);
+}
+
+static void
+world_close(struct world *world)
+{
+    dynamic_free(world->dynamic);
+    config_free(world->config);
+    memory_base_free(world->base);
+    arena_free(world->arena);
+}
+
+static struct host
+host_open(struct world *world, int64_t refresh_interval)
+{
+    struct host host = {.store = memory_open(world->base)};
+    struct domains_options options = {.store = host.store,
+                                      .group = world->group,
+                                      .dynamic = world->dynamic,
+                                      .refresh_interval = refresh_interval};
+    EXPECT_OK(domains_open(&options, world->arena, &host.domains));
+    return host;
+}
+
+static void
+host_close(struct host *host)
+{
+    domains_close(host->domains);
+    store_close(host->store);
+}
+
+static struct error *
+register_name(struct domains *domains, const char *name, struct arena *arena)
+{
+    API(RegisterDomainRequest) *request = message_new(arena, API_TYPE(register_domain_request));
+    request->name = (char *)name;
+    request->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
+    return domains_register(domains, request, arena, NULL);
+}
+
+static struct error *
+describe_as(struct domains *domains, const char *name, const char *description, struct arena *arena)
+{
+    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
+    request->name = (char *)name;
+    request->description = (char *)description;
+    return domains_update(domains, request, arena, NULL);
+}
+
+/* --- one host ----------------------------------------------------------------------------------
+ */
+
+static void
+look_on_loop(void *argument)
+{
+    struct domains *domains = argument;
+    EXPECT(domains_find_name(domains, "orders") != NULL);
+    EXPECT_EQ(domains_notification_version(domains), 1);
+}
+
+static void
+every_loop_knows(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host host = host_open(&world, 0);
+    EXPECT_OK(register_name(host.domains, "orders", world.arena));
+    for (unsigned i = 0; i < loop_count(); i++)
+        EXPECT_OK(loop_call(loop_at(i), look_on_loop, host.domains, world.arena));
+    EXPECT_KIND(register_name(host.domains, "orders", world.arena), ERR_DOMAIN_ALREADY_EXISTS);
+    host_close(&host);
+    world_close(&world);
+}
+
+TEST(domains, when_a_registration_is_answered_every_loop_knows_it)
+{
+    linux_run(&(struct linux_options){.loops = 3}, every_loop_knows, NULL);
+}
+
+static void
+survives_reopen(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host host = host_open(&world, 0);
+    for (int i = 0; i < 1500; i++) /* more than one page of rows */
+        EXPECT_OK(
+            register_name(host.domains, arena_format(world.arena, "domain-%04d", i), world.arena));
+    EXPECT_OK(describe_as(host.domains, "domain-0007", "seven", world.arena));
+    host_close(&host);
+
+    host = host_open(&world, 0);
+    EXPECT_EQ(domains_count(host.domains), 1500);
+    EXPECT_EQ(domains_notification_version(host.domains), 1501);
+    struct domain *seven = domains_find_name(host.domains, "domain-0007");
+    EXPECT_TEXT(seven->record->domain->description, "seven");
+    EXPECT(domains_find_id(host.domains, seven->id) == seven);
+    struct domain *page[10];
+    EXPECT_EQ(domains_list(host.domains, "domain-1495", page, 10), 4);
+    EXPECT_TEXT(page[0]->name, "domain-1496");
+    EXPECT_EQ(domains_list(host.domains, "", page, 10), 10);
+    EXPECT_TEXT(page[0]->name, "domain-0000");
+    host_close(&host);
+    world_close(&world);
+}
+
+TEST(domains, everything_is_there_after_reopening)
+{
+    linux_run(&(struct linux_options){.loops = 2}, survives_reopen, NULL);
+}
+
+/* --- two hosts on one store ---------------------------------------------------------------------
+ */
+
+static void
+fenced_and_decided_again(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host one = host_open(&world, 0), two = host_open(&world, 0);
+    EXPECT_OK(register_name(one.domains, "a", world.arena));
+    EXPECT_OK(
+        register_name(two.domains, "b", world.arena)); /* fenced at first: it has not heard of a */
+    EXPECT(domains_find_name(two.domains, "a") != NULL);
+    EXPECT_KIND(register_name(one.domains, "b", world.arena), ERR_DOMAIN_ALREADY_EXISTS);
+    EXPECT_OK(describe_as(one.domains, "b", "by one", world.arena));
+    EXPECT_OK(describe_as(two.domains, "a", "by two", world.arena));
+    EXPECT_TEXT(domains_find_name(two.domains, "b")->record->domain->description, "by one");
+    EXPECT_EQ(domains_notification_version(two.domains), 4);
+    host_close(&one);
+    host_close(&two);
+    world_close(&world);
+}
+
+TEST(domains, a_change_that_another_host_fenced_is_decided_again_on_what_is_true)
+{
+    linux_run(&(struct linux_options){.loops = 1}, fenced_and_decided_again, NULL);
+}
+
+struct racer {
+    struct domains *domains;
+    int number;
+    struct latch *latch;
+    unsigned done;
+};
+
+static void
+race(void *argument)
+{
+    struct racer *racer = argument;
+    struct arena *arena = arena_new(0);
+    for (int i = 0; i < 20; i++) {
+        struct error *err =
+            register_name(racer->domains, arena_format(arena, "r%d-%d", racer->number, i), arena);
+        racer->done += err == NULL;
+        EXPECT(err == NULL || err->kind == ERR_FENCED);
+    }
+    arena_free(arena);
+    latch_done(racer->latch);
+}
+
+static void
+race_on_two_hosts(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host one = host_open(&world, 0), two = host_open(&world, 0);
+    struct latch latch;
+    struct racer racers[8];
+    latch_init(&latch, array_length(racers));
+    for (int i = 0; i < (int)array_length(racers); i++) {
+        racers[i] = (struct racer){
+            .domains = i % 2 ? one.domains : two.domains, .number = i, .latch = &latch};
+        fiber_start("race", race, &racers[i]);
+    }
+    latch_wait(&latch);
+    unsigned done = 0;
+    for (size_t i = 0; i < array_length(racers); i++)
+        done += racers[i].done;
+    host_close(&one);
+    host_close(&two);
+
+    struct host last = host_open(&world, 0);
+    EXPECT(done > 0);
+    EXPECT_EQ(domains_count(last.domains), done);
+    EXPECT_EQ(domains_notification_version(last.domains),
+              done); /* one per write: no gap, no repeat */
+    host_close(&last);
+    world_close(&world);
+}
+
+TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version)
+{
+    linux_run(&(struct linux_options){.loops = 1}, race_on_two_hosts, NULL);
+}
+
+/* --- failure
+ * -------------------------------------------------------------------------------------- */
+
+static void
+store_breaks(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host host = host_open(&world, 0);
+    EXPECT_OK(register_name(host.domains, "before", world.arena));
+    memory_base_break(world.base);
+    fiber_set_deadline(clock_monotonic() + 200 * NS_PER_MS);
+    struct error *err = register_name(host.domains, "during", world.arena);
+    fiber_set_deadline(NEVER);
+    EXPECT(err != NULL);
+    EXPECT(domains_find_name(host.domains, "during") == NULL); /* nothing undurable leaves */
+    host_close(&host);
+
+    memory_base_repair(world.base);
+    host = host_open(&world, 0);
+    EXPECT(domains_find_name(host.domains, "before") != NULL);
+    EXPECT_OK(register_name(host.domains, "after", world.arena));
+    host_close(&host);
+    world_close(&world);
+}
+
+TEST(domains, a_store_that_fails_shows_nothing_undurable_and_loses_nothing_acknowledged)
+{
+    linux_run(&(struct linux_options){.loops = 2}, store_breaks, NULL);
+}

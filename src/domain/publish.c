@@ -1,0 +1,77 @@
+/* publish.c - a durable change goes to every loop, and comes back when it was entered there.
+ *
+ * One letter per other loop, there and back: the loop enters the domain in its book and returns the
+ * letter, so all counting is done on loop 0 and needs no atomics. Letters of one sender arrive in
+ * order, so every loop sees the changes in the order of the notification version. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "domain/inside.h"
+
+struct change *
+change_new(struct domains *domains, struct domain *domain)
+{
+    struct change *change =
+        memory_zalloc(1, sizeof *change + domains->loops * sizeof change->tellings[0]);
+    list_init(&change->node);
+    change->domains = domains;
+    change->domain = domain_take(domain);
+    change->untold = domains->loops;
+    change->references = 1;
+    fiber_cond_init(&change->told);
+    return change;
+}
+
+void
+change_drop(struct change *change)
+{
+    check(change->references > 0);
+    if (--change->references > 0)
+        return;
+    domain_drop(change->domain);
+    memory_free(change);
+}
+
+/* Loop 0: one more loop has it. */
+static void
+note_told(struct change *change)
+{
+    check(change->untold > 0);
+    if (--change->untold > 0)
+        return;
+    fiber_cond_broadcast(&change->told);
+    change_drop(change);
+}
+
+static void
+letter_returned(struct letter *letter)
+{
+    struct telling *telling = container_of(letter, struct telling, letter);
+    struct domains *domains = telling->change->domains;
+    note_told(telling->change);
+    latch_done(&domains->letters);
+}
+
+static void
+letter_arrived(struct letter *letter)
+{
+    struct telling *telling = container_of(letter, struct telling, letter);
+    book_enter(telling->book, telling->change->domain);
+    letter->deliver = letter_returned;
+    loop_post_answer(loop_at(0), letter);
+}
+
+void
+change_publish(struct change *change)
+{
+    struct domains *domains = change->domains;
+    for (unsigned i = 1; i < domains->loops; i++) {
+        struct telling *telling = &change->tellings[i];
+        *telling = (struct telling){
+            .change = change, .book = &domains->books[i], .letter.deliver = letter_arrived};
+        latch_add(&domains->letters, 1);
+        /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these letters. */
+        loop_post_answer(loop_at(i), &telling->letter);
+    }
+    book_enter(&domains->books[0], change->domain);
+    note_told(change);
+}

@@ -1,0 +1,361 @@
+/* process.c - `cadenza server`. See process.h.
+ *
+ * Life: flags → config → log → data folder → dynamic settings → HTTP door (health says 503) →
+ * server → ready (health says 200) → a signal, or the store fails → drain → stop. A store that
+ * failed cannot be trusted to write: the process says why in one line and ends, and a restart reads
+ * what is true. */
+#include "server/process.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "cli/flags.h"
+#include "config/config.h"
+#include "fiber/clock.h"
+#include "fiber/file.h"
+#include "fiber/ground.h"
+#include "fiber/linux/linux.h"
+#include "fiber/sync.h"
+#include "net/http.h"
+#include "server/server.h"
+#include "store/rocks/rocks.h"
+
+#define CONFIG_BYTES_MAX (4u * 1024 * 1024)
+#define STOP_GRACE       (10 * NS_PER_S)
+#define STORE_LOOK       (50 * NS_PER_MS) /* how often to look whether the store still works */
+#define EMBEDDED         "persistence.datastores.embedded."
+
+struct process {
+    /* From the command line; NULL: not given. */
+    const char *config_file, *dynamic_file, *data, *grpc, *http, *cluster, *log_level, *loops;
+    struct arena *arena;
+    struct config *config;
+    struct log log;
+    int log_descriptor;
+    struct metrics *metrics;
+    struct dynamic *dynamic;
+    struct store *store;
+    struct http_server *http_server;
+    struct server *server;
+    _Atomic(enum server_phase) phase;
+    struct fiber *first; /* waits for a reason to stop */
+    bool is_stopping;
+    int exit_code;
+};
+
+/* --- settings ------------------------------------------------------------------------------------
+ */
+
+static struct error *
+set_if_given(struct process *process, const char *path, const char *value)
+{
+    return value == NULL ? NULL : config_set(process->config, path, value, process->arena);
+}
+
+static struct error *
+load_config(struct process *process)
+{
+    struct error *err = NULL;
+    if (process->config_file == NULL) {
+        process->config = config_default();
+    } else {
+        struct slice yaml;
+        err = file_load(process->config_file, CONFIG_BYTES_MAX, process->arena, &yaml);
+        if (err == NULL)
+            err = config_parse(yaml, process->config_file, &config_environment_of_process,
+                               process->arena, &process->config);
+    }
+    if (err == NULL)
+        err = set_if_given(process, "clusterGroupMetadata.currentClusterName", process->cluster);
+    if (err == NULL)
+        err = set_if_given(process, EMBEDDED "path", process->data);
+    if (err == NULL)
+        err = set_if_given(process, "services.frontend.http.listenAddress", process->http);
+    if (err == NULL)
+        err = set_if_given(process, "dynamicconfig.filebased.filepath", process->dynamic_file);
+    if (err == NULL)
+        err = set_if_given(process, "log.level", process->log_level);
+    return err;
+}
+
+static int64_t
+log_now(void *context)
+{
+    return clock_wall();
+}
+
+static void
+log_sink(void *context, const char *line, size_t length)
+{
+    struct process *process = context;
+    log_sink_fd(&process->log_descriptor, line, length);
+}
+
+static void
+open_log(struct process *process)
+{
+    const struct config *config = process->config;
+    process->log_descriptor = config_flag(config, "log.stdout") ? STDOUT_FILENO : STDERR_FILENO;
+    process->log = (struct log){
+        .level = LOG_INFO,
+        .service = "cadenza",
+        .is_console = strcmp(config_text(config, "log.encoding"), "console") == 0,
+        .now = log_now,
+        .sink = log_sink,
+        .context = process,
+    };
+    if (!log_level_parse(config_text(config, "log.level"), &process->log.level))
+        log_warn(&process->log, "log.level is not known; info is taken.",
+                 log_text("value", config_text(config, "log.level")));
+    config_log_ignored(config, &process->log);
+}
+
+/* --- parts of a real process
+ * ------------------------------------------------------------------------- */
+
+static struct error *
+open_store(struct process *process)
+{
+    const struct config *config = process->config;
+    struct rocks_options options = {
+        .path = config_text(config, EMBEDDED "path"),
+        .cluster_name = config_text(config, "clusterGroupMetadata.currentClusterName"),
+        .shard_count = (uint32_t)config_integer(config, "persistence.numHistoryShards"),
+        .memtable_bytes_max = (uint64_t)config_integer(config, EMBEDDED "memtableBytes"),
+        .cache_bytes_max = (uint64_t)config_integer(config, EMBEDDED "cacheBytes"),
+        .queue_bytes_max = (uint64_t)config_integer(config, EMBEDDED "queueBytes"),
+        .log = &process->log,
+        .metrics = process->metrics,
+    };
+    return rocks_open(&options, process->arena, &process->store);
+}
+
+static struct error *
+open_dynamic(struct process *process)
+{
+    process->dynamic = dynamic_new(&process->log);
+    const char *file = config_text(process->config, "dynamicconfig.filebased.filepath");
+    if (file[0] == '\0')
+        return NULL;
+    return dynamic_follow(process->dynamic, file, dynamic_interval(process->config),
+                          process->arena);
+}
+
+static void
+answer_http(void *context, const char *method, const char *path, struct slice body,
+            struct arena *arena, struct http_answer *answer)
+{
+    struct process *process = context;
+    *answer = (struct http_answer){
+        .status = 404, .content_type = "text/plain", .body = slice_text("not found\n")};
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        answer->status = 405;
+        answer->body = slice_text("only GET and HEAD here\n");
+    } else if (strcmp(path, "/healthz") == 0) {
+        bool is_ready = atomic_load(&process->phase) == SERVER_READY;
+        answer->status = is_ready ? 200 : 503;
+        answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
+    } else if (strcmp(path, "/metrics") == 0) {
+        answer->status = 200;
+        answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
+        answer->body = metrics_render(process->metrics, arena);
+    }
+}
+
+static struct error *
+open_http(struct process *process)
+{
+    const char *address = config_text(process->config, "services.frontend.http.listenAddress");
+    struct http_routes routes = {.answer = answer_http, .context = process};
+    return http_server_open(address, &routes, process->arena, &process->http_server);
+}
+
+static struct error *
+backup_store(void *context, const char *folder, struct arena *arena)
+{
+    struct process *process = context;
+    return rocks_backup(process->store, folder, arena);
+}
+
+static struct error *
+open_server(struct process *process)
+{
+    struct server_options options = {
+        .config = process->config,
+        .dynamic = process->dynamic,
+        .store = process->store,
+        .store_port = {.backup = backup_store, .context = process},
+        .grpc_address = process->grpc,
+        .log = &process->log,
+        .metrics = process->metrics,
+        .phase = &process->phase,
+    };
+    return server_start(&options, process->arena, &process->server);
+}
+
+static struct error *
+open_all(struct process *process)
+{
+    process->metrics = metrics_new();
+    struct error *err = open_store(process);
+    if (err == NULL)
+        err = open_dynamic(process);
+    if (err == NULL)
+        err = open_http(process);
+    if (err == NULL)
+        err = open_server(process);
+    return err;
+}
+
+static void
+close_all(struct process *process)
+{
+    if (process->server != NULL)
+        server_stop(process->server, STOP_GRACE);
+    if (process->http_server != NULL)
+        http_server_close(process->http_server);
+    if (process->dynamic != NULL)
+        dynamic_free(process->dynamic);
+    if (process->store != NULL)
+        store_close(process->store);
+    if (process->metrics != NULL)
+        metrics_free(process->metrics);
+}
+
+/* --- life
+ * ---------------------------------------------------------------------------------------------- */
+
+static void
+on_stop(void *context)
+{
+    struct process *process = context;
+    process->is_stopping = true;
+    if (process->first != NULL)
+        fiber_wake(process->first);
+}
+
+static void
+announce(struct process *process)
+{
+    const char *grpc = server_grpc_address(process->server),
+               *http = http_server_address(process->http_server);
+    const char *data = config_text(process->config, EMBEDDED "path");
+    log_info(&process->log, "cadenza is ready", log_text("version", CADENZA_VERSION),
+             log_text("grpc", grpc), log_text("http", http), log_text("data", data),
+             log_text("cluster",
+                      config_text(process->config, "clusterGroupMetadata.currentClusterName")));
+    if (isatty(STDERR_FILENO))
+        dprintf(STDERR_FILENO,
+                "\n  cadenza %s\n  gRPC   %s\n  HTTP   http://%s   (/healthz, /metrics)\n"
+                "  data   %s\n  Ctrl-C stops it.\n\n",
+                CADENZA_VERSION, grpc, http, data);
+}
+
+/* Until a signal comes or the store fails. */
+static void
+wait_for_end(struct process *process)
+{
+    process->first = fiber_self();
+    while (!process->is_stopping) {
+        const char *failure = store_failure(process->store);
+        if (failure != NULL) {
+            log_at(&process->log, LOG_FATAL, "The store has failed; the server stops.",
+                   log_text("error", failure));
+            process->exit_code = 1;
+            break;
+        }
+        if (fiber_wait(clock_monotonic() + STORE_LOOK) == WAKE_CANCELLED)
+            break;
+    }
+    process->first = NULL;
+}
+
+static void
+serve(void *argument)
+{
+    struct process *process = argument;
+    ground_on_stop(on_stop, process);
+    process->arena = arena_new(0);
+    struct error *err = load_config(process);
+    if (err == NULL) {
+        open_log(process);
+        err = open_all(process);
+    }
+    if (err == NULL) {
+        announce(process);
+        wait_for_end(process);
+        log_info(&process->log, "cadenza is stopping");
+    } else {
+        process->exit_code = 1;
+        dprintf(STDERR_FILENO, "cadenza: %s\n", err->message);
+    }
+    close_all(process);
+    if (err == NULL)
+        log_info(&process->log, "cadenza has stopped");
+    if (process->config != NULL)
+        config_free(process->config);
+    arena_free(process->arena);
+    ground_on_stop(NULL, NULL);
+}
+
+static struct error *
+read_loops(const char *text, struct arena *arena, unsigned *loops)
+{
+    uint64_t number = 0;
+    if (text != NULL && !text_parse_uint64(slice_text(text), 1, 256, &number))
+        return error_new(arena, ERR_BAD_REQUEST, "--loops: '%s' is not a number from 1 to 256",
+                         text);
+    *loops = (unsigned)number;
+    return NULL;
+}
+
+int
+process_serve(int count, char **arguments)
+{
+    struct process process = {0};
+    const struct flag flags[] = {
+        {"data", "DIR", "The data folder; made if it is missing. Default ./data.", &process.data,
+         NULL},
+        {"grpc", "HOST:PORT", "Address of the gRPC door. Default 127.0.0.1:7833.", &process.grpc,
+         NULL},
+        {"http", "HOST:PORT", "Address for /healthz and /metrics. Default 127.0.0.1:8088.",
+         &process.http, NULL},
+        {"config", "FILE", "YAML settings with Cadence's section names; see docs/settings.md.",
+         &process.config_file, NULL},
+        {"dynamic-config", "FILE", "Settings that may change while it runs.", &process.dynamic_file,
+         NULL},
+        {"cluster", "NAME", "Name of this cluster. Default cluster0.", &process.cluster, NULL},
+        {"log-level", "LEVEL", "debug, info, warn or error. Default info.", &process.log_level,
+         NULL},
+        {"loops", "N", "Threads that do the work. Default one per core.", &process.loops, NULL},
+        {0},
+    };
+    const struct command_line line = {
+        .usage = "cadenza server [flags]",
+        .summary = "Runs a server with its store inside, in the foreground, until it gets SIGTERM "
+                   "or Ctrl-C.\n"
+                   "It logs JSON lines to standard output.",
+        .examples =
+            "  cadenza server\n"
+            "  cadenza server --data /var/lib/cadenza --grpc 0.0.0.0:7833 --config cadenza.yaml\n",
+        .flags = flags,
+    };
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    bool wants_help = false;
+    unsigned loops = 0;
+    struct error *err = command_line_read(&line, count, arguments, NULL, &wants_help, arena);
+    if (err == NULL)
+        err = read_loops(process.loops, arena, &loops);
+    if (err != NULL) {
+        dprintf(STDERR_FILENO, "cadenza server: %s\n", err->message);
+        return 2;
+    }
+    if (wants_help) {
+        dprintf(STDOUT_FILENO, "%s", command_line_help(&line, arena));
+        return 0;
+    }
+    linux_run(&(struct linux_options){.loops = loops, .catch_signals = true}, serve, &process);
+    return process.exit_code;
+}

@@ -1,0 +1,164 @@
+/* server.c - see server.h. */
+#include "server/server.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+
+#define RPC "services.frontend.rpc."
+
+struct server {
+    struct server_options options;
+    struct arena *arena; /* of the server's life */
+    const struct cluster_group *group;
+    struct domains *domains;
+    struct api *api;
+    struct tls *tls; /* NULL: plain */
+    struct grpc_server *grpc;
+};
+
+static void
+set_phase(struct server *server, enum server_phase phase)
+{
+    atomic_store_explicit(server->options.phase, phase, memory_order_release);
+}
+
+static struct error *
+open_tls(struct server *server, struct arena *arena)
+{
+    const struct config *config = server->options.config;
+    if (!config_flag(config, RPC "tls.enabled"))
+        return NULL;
+    const char *const *authorities = config_list(config, RPC "tls.caFiles", arena);
+    struct tls_options options = {
+        .certificate_file = config_text(config, RPC "tls.certFile"),
+        .key_file = config_text(config, RPC "tls.keyFile"),
+        .authority_files = authorities[0] == NULL ? NULL : authorities,
+        .is_server = true,
+        .require_peer_certificate = config_flag(config, RPC "tls.requireClientAuth"),
+    };
+    return tls_new(&options, arena, &server->tls);
+}
+
+static struct error *
+open_domains(struct server *server, struct arena *arena)
+{
+    struct domains_options options = {
+        .store = server->options.store,
+        .group = server->group,
+        .dynamic = server->options.dynamic,
+        .log = server->options.log,
+        .refresh_interval = server->options.domain_refresh_interval,
+    };
+    return domains_open(&options, arena, &server->domains);
+}
+
+static void
+open_api(struct server *server)
+{
+    server->api = api_new(&(struct api_options){
+        .domains = server->domains,
+        .group = server->group,
+        .dynamic = server->options.dynamic,
+        .log = server->options.log,
+        .metrics = server->options.metrics,
+        .phase = server->options.phase,
+        .store = server->options.store_port,
+    });
+}
+
+/* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
+static const char *
+configured_address(const struct config *config, struct arena *arena)
+{
+    const char *host = config_text(config, RPC "bindOnIP");
+    if (!config_is_given(config, RPC "bindOnIP") && !config_flag(config, RPC "bindOnLocalHost"))
+        host = "0.0.0.0";
+    bool is_v6 = strchr(host, ':') != NULL;
+    return arena_format(arena, is_v6 ? "[%s]:%lld" : "%s:%lld", host,
+                        (long long)config_integer(config, RPC "grpcPort"));
+}
+
+static struct error *
+open_door(struct server *server, struct arena *arena)
+{
+    const struct server_options *options = &server->options;
+    struct grpc_server_options door = {
+        .address = options->grpc_address != NULL
+                       ? options->grpc_address
+                       : configured_address(options->config, server->arena),
+        .tls = server->tls,
+        .message_max = (size_t)config_integer(options->config, RPC "grpcMaxMsgSize"),
+        .log = options->log,
+        .metrics = options->metrics,
+        .service = api_service(server->api),
+    };
+    return grpc_server_open(&door, arena, &server->grpc);
+}
+
+static struct error *
+open_parts(struct server *server, struct arena *arena)
+{
+    struct error *err = cluster_group_load(server->options.config, server->arena, &server->group);
+    if (err != NULL)
+        return error_wrap(error_copy(arena, err), "clusterGroupMetadata");
+    err = open_tls(server, arena);
+    if (err == NULL)
+        err = open_domains(server, arena);
+    if (err != NULL)
+        return err;
+    open_api(server);
+    return open_door(server, arena);
+}
+
+struct error *
+server_start(const struct server_options *options, struct arena *arena, struct server **server)
+{
+    struct server *started = memory_zalloc(1, sizeof *started);
+    started->options = *options;
+    started->arena = arena_new(0);
+    struct error *err = open_parts(started, arena);
+    if (err != NULL) {
+        server_stop(started, 0);
+        return err;
+    }
+    set_phase(started, SERVER_READY);
+    *server = started;
+    return NULL;
+}
+
+const char *
+server_grpc_address(const struct server *server)
+{
+    return grpc_server_address(server->grpc);
+}
+
+/* Load balancers get time to see the failing health check before calls are refused. */
+static void
+wait_drain(struct server *server)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    int64_t drain = dynamic_duration(server->options.dynamic, DYNAMIC_SHUTDOWN_DRAIN, &filter);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    if (drain > 0 && fiber_sleep(drain, arena) != NULL)
+        log_warn(server->options.log, "Draining was cut short.");
+}
+
+void
+server_stop(struct server *server, int64_t grace)
+{
+    set_phase(server, SERVER_DRAINING);
+    if (server->grpc != NULL) {
+        wait_drain(server);
+        grpc_server_close(server->grpc, clock_monotonic() + grace);
+    }
+    if (server->api != NULL)
+        api_free(server->api);
+    if (server->domains != NULL)
+        domains_close(server->domains);
+    if (server->tls != NULL)
+        tls_free(server->tls);
+    arena_free(server->arena);
+    memory_free(server);
+}

@@ -1,0 +1,39 @@
+/* server.h - a server is a value: its parts, built in order, started, drained and stopped in the
+ * reverse one.
+ *
+ * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
+ * store, comes in open. Order: domains (read from the store) → api → gRPC door → ready. Stopping:
+ * health fails first, then no new calls, calls in progress end, then the parts go in reverse. */
+#ifndef CADENZA_SERVER_SERVER_H
+#define CADENZA_SERVER_SERVER_H
+
+#include "api/api.h"
+#include "config/config.h"
+#include "config/dynamic.h"
+#include "store/store.h"
+
+struct server;
+
+struct server_options {
+    const struct config *config;
+    const struct dynamic *dynamic;
+    struct store *store;              /* stays the caller's; to be closed after server_stop */
+    struct api_store_port store_port; /* what operators may ask of it */
+    const char *grpc_address;         /* NULL: as configured */
+    const struct log *log;
+    struct metrics *metrics;
+    _Atomic(enum server_phase)
+        *phase; /* the caller's, so that a health page exists before and after the server */
+    int64_t domain_refresh_interval; /* for several hosts on one store; 0: alone */
+};
+
+/* Starts all parts; when it returns the server answers. On loop 0. Yields. Errors: a bad setting
+ * (ERR_BAD_REQUEST), an address in use (ERR_IO), the store. */
+must_use struct error *server_start(const struct server_options *options, struct arena *arena,
+                                    struct server **server);
+/* Where the gRPC door is, with the real port. */
+const char *server_grpc_address(const struct server *server);
+/* Drains and stops; calls that do not end within `grace` ns are cut. Yields; deaf to cancel. */
+void server_stop(struct server *server, int64_t grace);
+
+#endif

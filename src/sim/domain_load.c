@@ -1,0 +1,167 @@
+/* domain_load.c - the workers. See domain_load.h; domain_verify.c looks at the end.
+ *
+ * Runs on the client host: what it allocates there belongs to that host. The ledger was allocated
+ * by the test and is only written to. */
+#include "sim/domain_load.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "sim/domain_calls.h"
+
+#define CALL_TIMEOUT (5 * NS_PER_S)
+
+static uint64_t
+chance(uint64_t bound)
+{
+    return entropy_below(bound);
+}
+
+void
+domain_load_violate(struct domain_load *load, const char *format, ...)
+{
+    if (load->violation != NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(load->violation_room, sizeof load->violation_room, format, arguments);
+    va_end(arguments);
+    load->violation = load->violation_room;
+}
+
+/* Registers a new domain of the worker, or one whose registration is still in doubt. */
+static void
+step_register(struct load_worker *worker, struct load_call *call)
+{
+    unsigned index = worker->domain_count;
+    bool retries = index > 0 && !worker->domains[index - 1].is_acknowledged && chance(2) == 0;
+    if (retries)
+        index--;
+    else if (index == LOAD_DOMAINS_MAX)
+        return;
+    else
+        worker->domain_count++;
+    struct load_domain *domain = &worker->domains[index];
+    struct error *err = load_register(call, load_domain_name(call->arena, worker->number, index));
+    bool is_there =
+        err == NULL || err->kind == ERR_DOMAIN_ALREADY_EXISTS; /* a try before landed unheard */
+    if (is_there && err != NULL && !retries)
+        domain_load_violate(worker->load, "a name that nobody used exists already");
+    domain->is_acknowledged = domain->is_acknowledged || is_there;
+    if (is_there)
+        domain->told_by_host = (uint8_t)(call->host + 1);
+    load_count(worker->load, is_there ? NULL : err);
+}
+
+static void
+step_update(struct load_worker *worker, struct load_call *call)
+{
+    unsigned index = (unsigned)chance(worker->domain_count);
+    struct load_domain *domain = &worker->domains[index];
+    if (!domain->is_acknowledged)
+        return;
+    uint32_t sequence = ++domain->sequence_tried;
+    struct error *err =
+        load_describe_as(call, load_domain_name(call->arena, worker->number, index), sequence);
+    if (err == NULL) {
+        domain->sequence_acknowledged = sequence;
+        domain->told_by_host = (uint8_t)(call->host + 1);
+    } else if (err->kind == ERR_ENTITY_NOT_EXISTS && domain->told_by_host == call->host + 1) {
+        domain_load_violate(worker->load, "host %u does not know a domain that it acknowledged",
+                            call->host);
+    }
+    load_count(worker->load, err);
+}
+
+/* Who asks the host that acknowledged the newest change sees it. */
+static void
+step_describe(struct load_worker *worker, struct load_call *call)
+{
+    unsigned index = (unsigned)chance(worker->domain_count);
+    const struct load_domain before = worker->domains[index];
+    uint32_t sequence = 0;
+    struct error *err =
+        load_read(call, load_domain_name(call->arena, worker->number, index), &sequence);
+    bool must_see = before.is_acknowledged && before.told_by_host == call->host + 1;
+    if (must_see && err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
+        domain_load_violate(worker->load, "host %u lost domain %u of worker %u", call->host, index,
+                            worker->number);
+    if (must_see && err == NULL && sequence < before.sequence_acknowledged)
+        domain_load_violate(worker->load, "host %u shows description %u, it acknowledged %u",
+                            call->host, sequence, before.sequence_acknowledged);
+    worker->load->stale_reads_checked += must_see && err == NULL;
+    if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
+        err = NULL; /* another host may not have heard of it */
+    load_count(worker->load, err);
+}
+
+static void
+worker_step(struct load_worker *worker, struct load_clients *clients)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct load_call call = {.clients = clients, .arena = arena};
+    call.host = (unsigned)chance(worker->load->cluster->count);
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    uint64_t what = worker->domain_count == 0 ? 0 : chance(10);
+    if (what < 3)
+        step_register(worker, &call);
+    else if (what < 7)
+        step_update(worker, &call);
+    else
+        step_describe(worker, &call);
+    fiber_set_deadline(NEVER);
+}
+
+static void
+worker_main(void *argument)
+{
+    struct load_worker *worker = argument;
+    struct domain_load *load = worker->load;
+    struct load_clients *clients = load_clients_new(load->cluster);
+    while (!load->is_over && load->violation == NULL) {
+        worker_step(worker, clients);
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        if (fiber_sleep((int64_t)chance((uint64_t)load->think_max), arena) != NULL)
+            break;
+    }
+    load_clients_free(clients);
+    load->running--;
+}
+
+static void
+client_main(void *argument)
+{
+    struct domain_load *load = argument;
+    for (unsigned i = 0; i < load->worker_count; i++)
+        fiber_start("load-worker", worker_main, &load->workers[i]);
+    while (load->running > 0) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        if (fiber_sleep(10 * NS_PER_MS, arena) != NULL)
+            break;
+    }
+}
+
+struct domain_load *
+domain_load_start(struct sim_cluster *cluster, unsigned workers, int64_t think_max)
+{
+    struct domain_load *load = memory_zalloc(1, sizeof *load);
+    load->cluster = cluster;
+    load->worker_count = load->running = workers;
+    load->think_max = think_max;
+    load->workers = memory_zalloc(workers, sizeof *load->workers);
+    for (unsigned i = 0; i < workers; i++) {
+        load->workers[i].load = load;
+        load->workers[i].number = i;
+    }
+    host_start(cluster->client, client_main, load);
+    return load;
+}
+
+void
+domain_load_free(struct domain_load *load)
+{
+    memory_free(load->workers);
+    memory_free(load);
+}

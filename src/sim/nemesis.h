@@ -1,0 +1,22 @@
+/* nemesis.h - does harm to a cluster, by seed: crashes, restarts, cuts, broken connections.
+ *
+ * One step now and then, between steps of the world. What it did is counted as marks, so that a
+ * scenario shows that it was really hurt. nemesis_relent repairs everything: what is wrong after
+ * that stays wrong. */
+#ifndef CADENZA_SIM_NEMESIS_H
+#define CADENZA_SIM_NEMESIS_H
+
+#include "sim/cluster.h"
+
+struct nemesis {
+    struct sim_cluster *cluster;
+    int64_t pause_max; /* between two harms, ns */
+};
+
+/* Runs the world for `duration` ns, doing harm at seeded moments. */
+void nemesis_run(struct nemesis *nemesis, int64_t duration);
+/* Heals every cut, starts every host that is down, and runs the world until all serve. False: one
+ * does not come up. */
+must_use bool nemesis_relent(struct nemesis *nemesis);
+
+#endif

@@ -1,0 +1,204 @@
+/* bench.c - the load generator behind `make bench`: closed loops of calls at a running server.
+ *
+ *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N]
+ *
+ * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
+ * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
+ * latency is counted in syncs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "cli/flags.h"
+#include "fiber/clock.h"
+#include "fiber/linux/linux.h"
+#include "net/load.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
+#include "wire/message.h"
+#include "wire/names.h"
+#include "wire/presence.h"
+
+#define DOMAIN_API  "/uber.cadence.api.v1.DomainAPI/"
+#define DOMAINS     256 /* updates go round over so many */
+#define WARM_UP     (500 * NS_PER_MS)
+#define SYNCS       300
+#define CONNECTIONS 4
+
+struct bench {
+    const char *address, *pid_text, *folder, *seconds_text;
+    int pid;
+    int64_t duration;
+    struct arena *arena;
+};
+
+static const char *
+domain_name(struct arena *arena, uint64_t number)
+{
+    return arena_format(arena, "bench-%03llu", (unsigned long long)(number % DOMAINS));
+}
+
+static void
+make_register(void *context, uint64_t number, struct arena *arena, struct grpc_request *request)
+{
+    API(RegisterDomainRequest) *message = message_new(arena, API_TYPE(register_domain_request));
+    message->name = (char *)domain_name(arena, number);
+    message->workflow_execution_retention_period = presence_make_duration(arena, 24 * 3600);
+    *request = (struct grpc_request){.path = DOMAIN_API "RegisterDomain",
+                                     .message = message_encode(arena, &message->base)};
+}
+
+static void
+make_describe(void *context, uint64_t number, struct arena *arena, struct grpc_request *request)
+{
+    API(DescribeDomainRequest) *message = message_new(arena, API_TYPE(describe_domain_request));
+    message->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
+    message->name = (char *)domain_name(arena, number);
+    *request = (struct grpc_request){.path = DOMAIN_API "DescribeDomain",
+                                     .message = message_encode(arena, &message->base)};
+}
+
+static void
+make_update(void *context, uint64_t number, struct arena *arena, struct grpc_request *request)
+{
+    char *path = "description";
+    API(UpdateDomainRequest) *message = message_new(arena, API_TYPE(update_domain_request));
+    message->name = (char *)domain_name(arena, number);
+    message->description = arena_format(arena, "update %llu", (unsigned long long)number);
+    message->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
+    message->update_mask->n_paths = 1;
+    message->update_mask->paths = &path;
+    *request = (struct grpc_request){.path = DOMAIN_API "UpdateDomain",
+                                     .message = message_encode(arena, &message->base)};
+}
+
+static void
+register_domains(struct bench *bench)
+{
+    struct grpc_client *client =
+        grpc_client_new(&(struct grpc_client_options){.address = bench->address});
+    for (uint64_t i = 0; i < DOMAINS; i++) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct grpc_request request;
+        struct slice response;
+        make_register(NULL, i, arena, &request);
+        struct error *err = grpc_client_call(client, &request, arena, &response);
+        check_that(err == NULL || err->kind == ERR_DOMAIN_ALREADY_EXISTS, "%s",
+                   err == NULL ? "" : err->message);
+    }
+    grpc_client_free(client);
+}
+
+static void
+print_row(const struct load_result *result, unsigned in_flight)
+{
+    double calls = result->calls == 0 ? 1 : (double)result->calls;
+    printf("| %u | %.1f | %.0f | %.2f | %.2f | %.2f | %llu |\n", in_flight,
+           (double)result->server_cpu / 1000 / calls, calls * 1e9 / (double)result->elapsed,
+           (double)result->p50 / 1e6, (double)result->p99 / 1e6, (double)result->max / 1e6,
+           (unsigned long long)result->errors);
+    fflush(stdout);
+}
+
+static void
+run_table(struct bench *bench, const char *title,
+          void (*make)(void *, uint64_t, struct arena *, struct grpc_request *))
+{
+    static const unsigned in_flight[] = {1, 16, 64, 256};
+    printf("\n## %s\n\n| in flight | server CPU µs per call | calls/s | p50 ms | p99 ms | max ms | "
+           "errors |\n"
+           "|---:|---:|---:|---:|---:|---:|---:|\n",
+           title);
+    for (size_t i = 0; i < array_length(in_flight); i++) {
+        struct load_options options = {
+            .address = bench->address,
+            .connections = in_flight[i] < CONNECTIONS ? in_flight[i] : CONNECTIONS,
+            .in_flight = in_flight[i],
+            .warm_up = WARM_UP,
+            .duration = bench->duration,
+            .server_pid = bench->pid,
+            .request = make,
+        };
+        struct load_result result;
+        struct error *err = load_run(&options, bench->arena, &result);
+        check_that(err == NULL, "%s", err->message);
+        if (result.first_error[0] != '\0')
+            fprintf(stderr, "bench: %s\n", result.first_error);
+        print_row(&result, in_flight[i]);
+    }
+}
+
+/* One block written and synced, again and again: the price of being durable on this disk. */
+static void
+measure_sync(struct bench *bench)
+{
+    const char *path = arena_format(bench->arena, "%s/sync.tmp", bench->folder);
+    int file = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    check_that(file >= 0, "cannot write to %s", path);
+    static struct load_histogram histogram;
+    uint8_t block[4096] = {1};
+    for (int i = 0; i < SYNCS; i++) {
+        struct timespec before, after;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        check(write(file, block, sizeof block) == (ssize_t)sizeof block && fdatasync(file) == 0);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        load_histogram_add(&histogram, (after.tv_sec - before.tv_sec) * NS_PER_S + after.tv_nsec -
+                                           before.tv_nsec);
+    }
+    close(file);
+    unlink(path);
+    printf("\nOne bare 4 KiB write and fdatasync on the same disk: p50 %.2f ms, p99 %.2f ms, max "
+           "%.2f ms.\n",
+           (double)load_histogram_quantile(&histogram, 0.5) / 1e6,
+           (double)load_histogram_quantile(&histogram, 0.99) / 1e6, (double)histogram.max / 1e6);
+}
+
+static void
+bench_main(void *argument)
+{
+    struct bench *bench = argument;
+    bench->arena = arena_new(0);
+    uint64_t memory = 0;
+    struct error *err = load_process_memory(bench->pid, bench->arena, &memory);
+    check_that(err == NULL, "%s", err->message);
+    printf("Idle memory of the server: %.1f MB resident.\n", (double)memory / 1e6);
+    register_domains(bench);
+    run_table(bench, "DescribeDomain: a small call, network included", make_describe);
+    run_table(bench, "UpdateDomain: a durable change", make_update);
+    measure_sync(bench);
+    arena_free(bench->arena);
+}
+
+int
+main(int count, char **arguments)
+{
+    struct bench bench = {
+        .address = "127.0.0.1:7833", .pid_text = "", .folder = ".", .seconds_text = "5"};
+    const struct flag flags[] = {
+        {"address", "HOST:PORT", "The server.", &bench.address, NULL},
+        {"pid", "PID", "Its process, for CPU and memory.", &bench.pid_text, NULL},
+        {"folder", "DIR", "On the disk of its data, for bare syncs.", &bench.folder, NULL},
+        {"seconds", "N", "Per row of a table.", &bench.seconds_text, NULL},
+        {0},
+    };
+    const struct command_line line = {
+        .usage = "bench [flags]", .summary = "Measures a running server.", .flags = flags};
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    bool wants_help = false;
+    struct error *err =
+        command_line_read(&line, count - 1, arguments + 1, NULL, &wants_help, arena);
+    int64_t pid = 0, seconds = 0;
+    bool is_good = err == NULL && !wants_help &&
+                   text_parse_int64(slice_text(bench.pid_text), 1, INT32_MAX, &pid) &&
+                   text_parse_int64(slice_text(bench.seconds_text), 1, 3600, &seconds);
+    if (!is_good) {
+        fprintf(stderr, "%s\n%s", err == NULL ? "" : err->message, command_line_help(&line, arena));
+        return 2;
+    }
+    bench.pid = (int)pid;
+    bench.duration = seconds * NS_PER_S;
+    linux_run(&(struct linux_options){.loops = 1}, bench_main, &bench);
+    return 0;
+}
