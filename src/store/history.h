@@ -1,0 +1,53 @@
+/* history.h - history nodes: batches of events in wire form, in a tree of branches, kept in the
+ * shard of their run.
+ *
+ * A node begins at an event id and says which event id comes next. Nodes are never overwritten: a
+ * writer that was fenced in the middle may leave one behind, and the next owner writes another at
+ * the same event id with a higher (range id, sequence). So a reader takes, at the event id it
+ * expects next, the node with the highest pair, skips nodes that begin below, and never reads past
+ * the run's next event id: orphans are garbage, not corruption. */
+#ifndef CADENZA_STORE_HISTORY_H
+#define CADENZA_STORE_HISTORY_H
+
+#include "store/store.h"
+
+struct history_branch {
+    struct uuid tree;   /* the run that the tree began with */
+    struct uuid branch; /* one line of events */
+};
+
+struct history_node {
+    int64_t first_event_id;
+    int64_t next_event_id; /* first event id after the node; > first_event_id */
+    uint64_t range_id;     /* of the shard's owner when it was written */
+    uint64_t sequence;     /* of the writer; (range id, sequence) only grows */
+    struct slice events;   /* History.events records: bytes that go out as they are */
+};
+
+/* Adds a node to a batch of its shard. */
+void batch_add_node(struct batch *batch, const struct history_branch *branch,
+                    const struct history_node *node);
+/* Deletes the nodes of a branch that begin at `from_event_id` or later. */
+void batch_delete_nodes(struct batch *batch, const struct history_branch *branch,
+                        int64_t from_event_id);
+
+struct history_page {
+    struct history_node *node;
+    size_t count;
+    int64_t next_event_id; /* where the next page begins; == `to_event_id` when all was read */
+};
+/* Nodes that cover [from_event_id, to_event_id), the first one being the node that holds
+ * from_event_id; about bytes_max bytes (at least one node; 0: no limit). Yields. Errors:
+ * ERR_CORRUPT when an expected node is missing: names shard, branch and event id.
+ *
+ * Begin at the first event of a branch or where a page ended: if a node begins at from_event_id it
+ * is believed to be of the run. An id inside a node costs a walk back over nodes of the owner that
+ * wrote it, until it is sure which of several nodes that hold the id is no orphan: the one with the
+ * highest (range id, sequence). */
+must_use struct error *store_read_history(struct store *store, struct partition shard,
+                                          const struct history_branch *branch,
+                                          int64_t from_event_id, int64_t to_event_id,
+                                          size_t bytes_max, struct arena *arena,
+                                          struct history_page *page);
+
+#endif

@@ -1,0 +1,221 @@
+/* engine.c - the engine's table: a host's side of a base.
+ *
+ * All work on the base is done on one loop, the home, where the store was opened: other loops send
+ * letters. So a base needs no lock, and on linux two loops of a process cannot meet in it.
+ *
+ *   IDLE --a commit arrives--> WRITING --written--> SYNCING --durable--> IDLE, or WRITING again
+ *
+ * Whatever arrives while the disk is busy waits and becomes the next group. The base decides over a
+ * flight (does it land?), this file over the commit of the host that belongs to it: the two lists
+ * have the same order. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "fiber/timer.h"
+#include "store/memory/inside.h"
+
+/* ---- writing; on the home loop ---- */
+
+/* Without a delay the phase ends with the tick: that gathers a group and wakes no timer. */
+static void
+phase_begin(struct memory_store *store, enum phase phase, int64_t delay_max)
+{
+    store->phase = phase;
+    int64_t delay = memory_base_delay(store->base, delay_max);
+    if (delay == 0)
+        loop_defer(&store->tick_end);
+    else
+        timer_start(&store->timer, clock_monotonic() + delay);
+}
+
+static void
+group_begin(struct memory_store *store)
+{
+    check(store->phase == PHASE_IDLE && list_is_empty(&store->handle->group));
+    list_splice_back(&store->handle->group, &store->handle->waiting);
+    phase_begin(store, PHASE_WRITING, store->base->write_max);
+}
+
+static struct commit *
+commit_pop(struct memory_store *store)
+{
+    struct list *node = list_pop_front(&store->commits);
+    check(node != NULL);
+    return container_of(container_of(node, struct letter, node), struct commit, letter);
+}
+
+/* The disk is broken: what is in flight may have landed, and nothing more is written. */
+static void
+store_break(struct memory_store *store)
+{
+    mark("memory_store_broken");
+    memory_handle_lose(store->base, store->handle);
+    atomic_store(&store->failure_text, "the disk of the memory store is broken");
+    store->phase = PHASE_IDLE;
+    while (!list_is_empty(&store->commits)) {
+        struct commit *commit = commit_pop(store);
+        commit_fail(commit, ERR_OUTCOME_UNKNOWN, 0);
+        commit_answer(commit);
+    }
+}
+
+static void
+commit_decide(struct commit *commit, bool has_landed, uint64_t guard_found)
+{
+    if (!has_landed && !commit_is_doomed(commit))
+        commit_fail(commit, ERR_FENCED, guard_found);
+    commit_answer(commit);
+}
+
+static void
+group_written(struct memory_store *store)
+{
+#ifdef CADENZA_PLANT_skip_fsync
+    list_each(node, &store->handle->group) {
+        uint64_t guard_found;
+        struct flight *flight = list_entry(node, struct flight, node);
+        bool has_landed = memory_flight_show(store->base, store->handle, flight, &guard_found);
+        commit_decide(commit_pop(store), has_landed, guard_found);
+        flight->is_told = true;
+    }
+#endif
+    phase_begin(store, PHASE_SYNCING, store->base->sync_max);
+}
+
+static void
+group_durable(struct memory_store *store)
+{
+    struct memory_handle *handle = store->handle;
+    while (!list_is_empty(&handle->group)) {
+        struct flight *flight = list_entry(handle->group.next, struct flight, node);
+        bool is_told = flight->is_told;
+        uint64_t guard_found;
+        bool has_landed = memory_flight_land(store->base, handle, flight, &guard_found);
+        if (!is_told)
+            commit_decide(commit_pop(store), has_landed, guard_found);
+    }
+    store->phase = PHASE_IDLE;
+    if (!list_is_empty(&handle->waiting))
+        group_begin(store);
+}
+
+static void
+phase_end(struct memory_store *store)
+{
+    check(store->phase != PHASE_IDLE);
+    store->base->points++;
+    if (store->base->is_broken)
+        store_break(store);
+    else if (store->phase == PHASE_WRITING)
+        group_written(store);
+    else
+        group_durable(store);
+}
+
+static void
+timer_fire(struct timer *timer)
+{
+    phase_end(container_of(timer, struct memory_store, timer));
+}
+
+static void
+tick_end_run(struct deferred *deferred)
+{
+    phase_end(container_of(deferred, struct memory_store, tick_end));
+}
+
+static void
+commit_arrive(struct memory_store *store, struct commit *commit)
+{
+    if (atomic_load(&store->failure_text) != NULL)
+        commit_fail(commit, ERR_UNAVAILABLE, 0);
+    if (commit->failed || commit_is_doomed(commit)) {
+        commit_answer(commit);
+        return;
+    }
+    store->base->points++;
+    struct flight *flight = memory_flight_add(store->base, store->handle, commit);
+#ifdef CADENZA_PLANT_answer_before_durable
+    flight->is_told = true;
+#endif
+    if (flight->is_told)
+        commit_answer(commit);
+    else
+        list_push_back(&store->commits, &commit->letter.node);
+    if (store->phase == PHASE_IDLE)
+        group_begin(store);
+}
+
+static void
+deliver_commit(struct letter *letter)
+{
+    struct commit *commit = container_of(letter, struct commit, letter);
+    commit_arrive(memory_store_of(commit->store), commit);
+}
+
+static void
+memory_submit(struct store *shared, struct commit *commit)
+{
+    struct memory_store *store = memory_store_of(shared);
+    if (store->home == loop_self()) {
+        commit_arrive(store, commit);
+        return;
+    }
+    commit->letter.deliver = deliver_commit;
+    loop_post_answer(store->home, &commit->letter); /* bounded by writers and callers */
+}
+
+/* ---- life ---- */
+
+static const char *
+memory_failure(const struct store *store)
+{
+    return atomic_load(&memory_store_of(store)->failure_text);
+}
+
+static void
+memory_close(struct store *shared)
+{
+    struct memory_store *store = memory_store_of(shared);
+    check_that(store->home == loop_self(), "close a memory store on the loop that opened it");
+    check(list_is_empty(&store->commits));
+    timer_stop(&store->timer);
+    loop_undefer(&store->tick_end);
+    memory_handle_free(store->handle);
+    memory_free(store);
+}
+
+static const struct store_engine engine = {
+    .name = "memory",
+    .submit = memory_submit,
+    .guard = memory_guard,
+    .get = memory_get,
+    .scan = memory_scan,
+    .walk = memory_walk,
+    .walk_guards = memory_walk_guards,
+    .failure = memory_failure,
+    .close = memory_close,
+};
+
+struct store *
+memory_open(struct memory_base *base)
+{
+    struct memory_store *store = memory_zalloc(1, sizeof *store);
+    store_init(&store->store, &engine, 0);
+    store->base = base;
+    store->handle = memory_handle_new(base);
+    store->home = loop_self();
+    timer_init(&store->timer, timer_fire);
+    list_init(&store->tick_end.node);
+    store->tick_end.run = tick_end_run;
+    list_init(&store->commits);
+    return &store->store;
+}
+
+uint64_t
+memory_handle(const struct store *store)
+{
+    check(store->engine == &engine);
+    return memory_store_of(store)->handle->number;
+}

@@ -1,0 +1,51 @@
+/* memory.h - the engine for simulation: rows in memory, with a model of what a crash does to
+ * unsynced writes.
+ *
+ * The rows live in a base, outside of any host: it is the disk. A host opens a store on the base;
+ * several hosts may open the same base at once (a shared store), or one alone (a local disk).
+ * Commits that wait become a group, which is written after a seeded delay and durable after
+ * another. When a host crashes, what it had in flight is lost, except a seeded prefix of the group
+ * that was being written (it landed, nobody was told). Readers see durable rows only.
+ *
+ * Works on linux too, without delays. A base takes no lock: the loop that opened a store does the
+ * work for all loops of the process, so stores of one base must be opened on the same loop of a
+ * process. In simulation all hosts share a thread, and this does not matter. */
+#ifndef CADENZA_STORE_MEMORY_H
+#define CADENZA_STORE_MEMORY_H
+
+#include "store/store.h"
+
+struct memory_base;
+
+/* `seed` decides delays and what survives; 0: no delays. May be called outside of any host or
+ * inside: its memory is in no host's heap. */
+struct memory_base *memory_base_new(uint64_t seed);
+/* No store may be open on it, except those of hosts that are gone. */
+void memory_base_free(struct memory_base *base);
+/* Upper bounds of the delays, ns, in place of the defaults. */
+void memory_base_set_delays(struct memory_base *base, int64_t write_max, int64_t sync_max,
+                            int64_t read_max);
+
+size_t memory_base_rows(const struct memory_base *base);
+/* Commits that have reached the base so far. */
+uint64_t memory_base_commits(const struct memory_base *base);
+/* Points so far at which a crash makes a difference: a commit arrived, a group was written, a group
+ * became durable. A test walks "crash at point k" for k = 1, 2, … */
+uint64_t memory_base_points(const struct memory_base *base);
+/* Commits that landed in a crash: their writer was never told. */
+uint64_t memory_base_landed(const struct memory_base *base);
+
+/* From now on every write fails as a broken local log does, until memory_base_repair: a store
+ * that meets it fails what is in flight and stays failed until it is opened anew. */
+void memory_base_break(struct memory_base *base);
+void memory_base_repair(struct memory_base *base);
+
+/* Opens a store for the calling host (or the linux process), on the current loop. */
+struct store *memory_open(struct memory_base *base);
+/* To be called when the host that opened `store` has crashed: decides what of its writes in flight
+ * landed, forgets the rest. `store` is a handle number, since the struct is gone with the host's
+ * memory. Harmless for a store that was closed. */
+uint64_t memory_handle(const struct store *store);
+void memory_crash(struct memory_base *base, uint64_t handle);
+
+#endif

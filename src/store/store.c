@@ -1,0 +1,303 @@
+/* store.c - the door: checks callers against rows.h, counts what is in flight, asks the engine.
+ *
+ * Every mistake a caller can make is found here, on every engine and in every build: an engine
+ * such as rocks would answer some of them with silence (a backward scan of unflushed forward rows
+ * finds nothing), and memory would forgive what rocks does not.
+ *
+ * Closing: `calls` counts calls in flight, plus one for the open store. store_close gives
+ * that one back; whoever brings the count to 0 tells the fiber that closes. So nobody polls. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/mark.h"
+#include "store/engine.h"
+#include "store/key.h"
+
+void
+store_init(struct store *store, const struct store_engine *engine, size_t queued_bytes_max)
+{
+    *store = (struct store){.engine = engine, .queued_bytes_max = queued_bytes_max};
+    atomic_init(&store->calls, 1);
+}
+
+/* ---- calls in flight ---- */
+
+static void
+store_enter(struct store *store)
+{
+    atomic_fetch_add(&store->calls, 1);
+}
+
+static void
+store_idle(struct letter *letter)
+{
+    struct store *store = container_of(letter, struct store, closed);
+    store->is_idle = true;
+    fiber_wake(store->closer);
+}
+
+static void
+store_leave(struct store *store)
+{
+    uint64_t before = atomic_fetch_sub(&store->calls, 1);
+    check(before > 0);
+    if (before == 1)
+        loop_post_answer(store->closer_loop, &store->closed);
+}
+
+void
+store_close(struct store *store)
+{
+    check(!atomic_load(&store->is_closing) && fiber_self() != NULL);
+    store->closer = fiber_self();
+    store->closer_loop = loop_self();
+    store->closed.deliver = store_idle;
+    atomic_store(&store->is_closing, true);
+    store_leave(store);
+    while (!store->is_idle)
+        fiber_wait_uncancellable();
+    check(atomic_load(&store->queued_bytes) == 0);
+    store->engine->close(store);
+}
+
+const char *
+store_failure(const struct store *store)
+{
+    return store->engine->failure(store);
+}
+
+struct error *
+store_check_open(const struct store *store, struct arena *arena)
+{
+    const char *failure = store_failure(store);
+    if (failure != NULL)
+        return error_new(arena, ERR_UNAVAILABLE, "the store has failed: %s", failure);
+    if (atomic_load(&store->is_closing))
+        return error_new(arena, ERR_UNAVAILABLE, "the store is closing");
+    return NULL;
+}
+
+bool
+store_has_room(const struct store *store)
+{
+    return store->queued_bytes_max == 0 ||
+           atomic_load(&store->queued_bytes) < store->queued_bytes_max;
+}
+
+/* ---- checks ---- */
+
+void
+store_check_partition(struct partition partition)
+{
+    check_that(partition.kind > 0 && partition.kind < PARTITION_KIND_END, "partition kind %d",
+               (int)partition.kind);
+    check(partition.kind == PARTITION_SHARD || partition.number == 0);
+    check(partition.kind == PARTITION_TASK_LIST || partition.name.length == 0);
+}
+
+static const struct row_facts *
+check_kind(struct partition partition, enum row_kind kind)
+{
+    store_check_partition(partition);
+    const struct row_facts *facts = row_facts(kind);
+    check_that(facts != NULL, "row kind %d", (int)kind);
+    check_that(facts->partition == partition.kind, "%s rows do not live in partitions of kind %d",
+               facts->name, (int)partition.kind);
+    return facts;
+}
+
+static void
+check_step(struct partition partition, const struct batch_step *step)
+{
+    const struct row_facts *facts = check_kind(partition, step->kind);
+    if (step->verb == BATCH_DELETE)
+        check_that(facts->life != ROW_ONCE_RANGE, "%s rows are deleted by ranges only",
+                   facts->name);
+    if (step->verb != BATCH_DELETE_RANGE)
+        return;
+    check_that(facts->life != ROW_ONCE, "%s rows are deleted one by one only", facts->name);
+    check_that(step->value.length == 0 || slice_compare(step->key, step->value) <= 0,
+               "a range of %s rows ends before it begins", facts->name);
+}
+
+void
+store_check_batch(const struct batch *batch, uint64_t guard_expected)
+{
+    store_check_partition(batch->partition);
+    check_that(batch->guard_next > 0, "a written partition has no guard 0");
+    check_that(batch->guard_next >= guard_expected, "the guard would fall from %llu to %llu",
+               (unsigned long long)guard_expected, (unsigned long long)batch->guard_next);
+    for (const struct batch_step *step = batch->first; step != NULL; step = step->next)
+        check_step(batch->partition, step);
+}
+
+/* ---- writing ---- */
+
+void
+commit_submit(struct commit *commit)
+{
+    struct store *store = commit->store;
+    store_enter(store);
+    atomic_fetch_add(&store->queued_bytes, commit->bytes);
+    store->engine->submit(store, commit);
+}
+
+void
+commit_settle(struct commit *commit)
+{
+    struct store *store = commit->store;
+    size_t before = atomic_fetch_sub(&store->queued_bytes, commit->bytes);
+    check(before >= commit->bytes);
+    memory_free(commit);
+    store_leave(store);
+}
+
+struct error *
+commit_error(struct partition partition, enum error_kind outcome, uint64_t guard_expected,
+             uint64_t guard_found, struct arena *arena)
+{
+    const char *name = partition_name(partition, arena);
+    if (outcome == ERR_FENCED)
+        return error_new(arena, ERR_FENCED, "%s: the guard is %llu, not %llu", name,
+                         (unsigned long long)guard_found, (unsigned long long)guard_expected);
+    if (outcome == ERR_OUTCOME_UNKNOWN)
+        return error_new(arena, ERR_OUTCOME_UNKNOWN, "%s: the commit may have landed or not", name);
+    check(outcome == ERR_UNAVAILABLE);
+    return error_new(arena, ERR_UNAVAILABLE, "%s: the store has failed, nothing was written", name);
+}
+
+/* A fiber in store_commit, on its stack. */
+struct single {
+    struct fiber *fiber;
+    bool is_done;
+    bool failed;
+    enum error_kind outcome;
+    uint64_t guard_found;
+};
+
+static void
+single_done(struct commit *commit)
+{
+    struct single *single = commit->context;
+    single->failed = commit->failed;
+    single->outcome = commit->outcome;
+    single->guard_found = commit->guard_found;
+    single->is_done = true;
+    fiber_wake(single->fiber);
+    commit_settle(commit);
+}
+
+struct error *
+store_commit(struct store *store, const struct batch *batch, uint64_t guard_expected,
+             struct arena *arena)
+{
+    store_check_batch(batch, guard_expected);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    if (!store_has_room(store))
+        return error_new(arena, ERR_BUSY, "too many bytes wait to be written");
+
+    struct single single = {.fiber = fiber_self()};
+    check(single.fiber != NULL);
+    struct commit *commit = commit_new(store, batch, guard_expected);
+    commit->done = single_done;
+    commit->context = &single;
+    commit_submit(commit);
+    while (!single.is_done)
+        fiber_wait_uncancellable();
+    if (!single.failed)
+        return NULL;
+    if (single.outcome == ERR_FENCED)
+        mark("store_fenced");
+    return commit_error(batch->partition, single.outcome, guard_expected, single.guard_found,
+                        arena);
+}
+
+/* ---- reading ---- */
+
+struct error *
+store_guard(struct store *store, struct partition partition, struct arena *arena, uint64_t *guard)
+{
+    store_check_partition(partition);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    store_enter(store);
+    err = store->engine->guard(store, partition, arena, guard);
+    store_leave(store);
+    return err;
+}
+
+struct error *
+store_get(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
+          struct arena *arena, bool *found, struct slice *value)
+{
+    check_kind(partition, kind);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    store_enter(store);
+    *found = false;
+    *value = slice_of(NULL, 0);
+    err = store->engine->get(store, partition, kind, key, arena, found, value);
+    store_leave(store);
+    return err;
+}
+
+struct error *
+store_scan(struct store *store, const struct scan *scan, struct arena *arena, struct rows *rows)
+{
+    const struct row_facts *facts = check_kind(scan->partition, scan->kind);
+    check_that(!scan->is_backward || facts->access == ROW_ORDERED,
+               "%s rows are scanned forward only", facts->name);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    *rows = (struct rows){0};
+    if (scan->to.length > 0 && slice_compare(scan->from, scan->to) >= 0)
+        return NULL;
+    store_enter(store);
+    err = store->engine->scan(store, scan, arena, rows);
+    store_leave(store);
+    check(err != NULL || scan->rows_max == 0 || rows->count <= scan->rows_max);
+    return err;
+}
+
+struct error *
+store_walk(struct store *store, enum row_kind kind, const struct walk_row *after, size_t rows_max,
+           struct arena *arena, struct walk_rows *rows)
+{
+    const struct row_facts *facts = row_facts(kind);
+    check_that(facts != NULL, "row kind %d", (int)kind);
+    check_that(facts->access == ROW_ORDERED, "%s rows are not walked", facts->name);
+    check(rows_max > 0);
+    if (after != NULL)
+        check_kind(after->partition, kind);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    *rows = (struct walk_rows){0};
+    store_enter(store);
+    err = store->engine->walk(store, kind, after, rows_max, arena, rows);
+    store_leave(store);
+    return err;
+}
+
+struct error *
+store_walk_guards(struct store *store, const struct partition *after, size_t count_max,
+                  struct arena *arena, struct walk_guard **guards, size_t *count)
+{
+    check(count_max > 0);
+    if (after != NULL)
+        store_check_partition(*after);
+    struct error *err = store_check_open(store, arena);
+    if (err != NULL)
+        return err;
+    *guards = NULL;
+    *count = 0;
+    store_enter(store);
+    err = store->engine->walk_guards(store, after, count_max, arena, guards, count);
+    store_leave(store);
+    check(err != NULL || *count <= count_max);
+    return err;
+}
