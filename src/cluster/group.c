@@ -196,3 +196,13 @@ cluster_group_is_primary(const struct cluster_group *group)
 {
     return group->current == group->primary;
 }
+
+bool
+cluster_group_has_peers(const struct cluster_group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->clusters[i].is_enabled && &group->clusters[i] != group->current)
+            return true;
+    }
+    return false;
+}

@@ -48,6 +48,8 @@ const struct cluster *cluster_group_of_version(const struct cluster_group *group
 must_use bool cluster_group_next_version(const struct cluster_group *group,
                                          const struct cluster *cluster, int64_t failover_version,
                                          int64_t *next);
+/* Is there another cluster that takes part? */
+bool cluster_group_has_peers(const struct cluster_group *group);
 /* May this cluster register and update global domains? */
 bool cluster_group_is_primary(const struct cluster_group *group);
 

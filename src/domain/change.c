@@ -39,6 +39,7 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
         .bad_binaries_max = dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter),
         .required_data_keys =
             dynamic_list(dynamic, DYNAMIC_REQUIRED_DOMAIN_DATA_KEYS, &filter, arena),
+        .is_catching_up = domains->options.is_catching_up,
         .is_admin_protected = dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, &filter),
         .admin_token = dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, &filter),
     };

@@ -27,6 +27,24 @@ check_permission(const char *token, const struct domain_rules *rules, struct are
     return NULL;
 }
 
+/* A global domain is changed in the primary cluster only, and not while others may know it better.
+ */
+static struct error *
+check_may_change(bool is_global, const struct domain_rules *rules, struct arena *arena)
+{
+    if (!is_global)
+        return NULL;
+    if (!cluster_group_is_primary(rules->group))
+        return error_new(
+            arena, ERR_BAD_REQUEST,
+            "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    if (rules->is_catching_up)
+        return error_new(arena, ERR_SERVICE_BUSY,
+                         "This cluster was restored from a backup and has not caught up with its "
+                         "group yet; global domains cannot be changed here until then.");
+    return NULL;
+}
+
 static struct error *
 check_name(const char *name, const struct domain_rules *rules, struct arena *arena)
 {
@@ -184,10 +202,9 @@ check_register(const struct domain *current, const API(RegisterDomainRequest) *r
         err = check_permission(request->security_token, rules, arena);
     if (err != NULL)
         return err;
-    if (request->is_global_domain && !cluster_group_is_primary(rules->group))
-        return error_new(
-            arena, ERR_BAD_REQUEST,
-            "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    err = check_may_change(request->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
     if (current != NULL)
         return error_new(arena, ERR_DOMAIN_ALREADY_EXISTS, "Domain already exists.");
     if (!has_only_name_characters(request->name))
@@ -372,11 +389,7 @@ check_update(const struct domain *current, const API(UpdateDomainRequest) *reque
         return error_new(
             arena, ERR_BAD_REQUEST,
             "Failing over or moving a global domain is not supported by this server version.");
-    if (is_global && !cluster_group_is_primary(rules->group))
-        return error_new(
-            arena, ERR_BAD_REQUEST,
-            "Cluster is not primary cluster, cannot do domain registration or domain update.");
-    return NULL;
+    return check_may_change(is_global, rules, arena);
 }
 
 struct error *
@@ -408,10 +421,9 @@ domain_decide_deprecate(const struct domain *current, const API(DeprecateDomainR
         return err;
     if (current == NULL)
         return domain_error_unknown(request->name, arena);
-    if (current->record->domain->is_global_domain && !cluster_group_is_primary(rules->group))
-        return error_new(
-            arena, ERR_BAD_REQUEST,
-            "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    err = check_may_change(current->record->domain->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
     STORED(DomainRecord) *record = record_copy(current, moment, arena);
     record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
     record->config_version++;

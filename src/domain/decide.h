@@ -21,6 +21,7 @@ struct domain_rules {
     int64_t name_length_max;
     int64_t bad_binaries_max;
     const char *const *required_data_keys; /* NULL-terminated */
+    bool is_catching_up; /* restored from a backup: the group may know newer global domains */
     bool is_admin_protected;
     const char *admin_token;
 };

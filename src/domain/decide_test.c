@@ -211,6 +211,17 @@ TEST(decide, only_the_primary_cluster_changes_global_domains)
         "Cluster is not primary cluster, cannot do domain registration or domain update.");
 }
 
+TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_caught_up)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct domain_rules behind = rules;
+    behind.is_catching_up = true;
+    API(RegisterDomainRequest) *request = registration(arena);
+    EXPECT_OK(try_register(request, &behind, arena)); /* a local one is nobody else's */
+    request->is_global_domain = true;
+    EXPECT_KIND(try_register(request, &behind, arena), ERR_SERVICE_BUSY);
+}
+
 TEST(decide, required_data_and_the_admin_token_are_asked_for)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

@@ -24,6 +24,7 @@ struct domains_options {
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
+    bool is_catching_up;      /* restored, and other clusters of the group may know more */
     int64_t refresh_interval; /* look for changes by other hosts on the same store, ns; 0: this host
                                  is alone */
 };

@@ -191,6 +191,7 @@ open_server(struct process *process)
         .log = &process->log,
         .metrics = process->metrics,
         .phase = &process->phase,
+        .is_restored = rocks_is_restored(process->store),
     };
     return server_start(&options, process->arena, &process->server);
 }

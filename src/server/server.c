@@ -44,11 +44,16 @@ open_tls(struct server *server, struct arena *arena)
 static struct error *
 open_domains(struct server *server, struct arena *arena)
 {
+    bool is_catching_up = server->options.is_restored && cluster_group_has_peers(server->group);
+    if (is_catching_up)
+        log_warn(server->options.log, "This cluster was restored from a backup; global domains "
+                                      "cannot be changed here until it caught up with its group.");
     struct domains_options options = {
         .store = server->options.store,
         .group = server->group,
         .dynamic = server->options.dynamic,
         .log = server->options.log,
+        .is_catching_up = is_catching_up,
         .refresh_interval = server->options.domain_refresh_interval,
     };
     return domains_open(&options, arena, &server->domains);

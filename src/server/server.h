@@ -23,7 +23,8 @@ struct server_options {
     const struct log *log;
     struct metrics *metrics;
     _Atomic(enum server_phase)
-        *phase; /* the caller's, so that a health page exists before and after the server */
+        *phase;       /* the caller's, so that a health page exists before and after the server */
+    bool is_restored; /* from a backup, and has not caught up with its group since */
     int64_t domain_refresh_interval; /* for several hosts on one store; 0: alone */
 };
 

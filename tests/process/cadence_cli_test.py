@@ -1,4 +1,4 @@
-"""The real `cadence` command line against the real binary. argv: binary; the CLI is in build/clients."""
+"""The real `cadence` command line against the real binary; it is in build/clients."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The real binary as an operator meets it: starting, stopping, refusing, backing up, a disk that is full."""
+"""The real binary as an operator meets it: starting, stopping, refusing, backups, full disks."""
 
 import json
 import os
@@ -170,6 +170,49 @@ def test_a_backup_of_a_running_server_is_restored_elsewhere(binary, folder):
         binary, "admin", "store", "check", "--data", str(folder / "restored")
     )
     assert code == 0, (out, err)
+
+
+def test_a_restored_member_of_a_group_does_not_change_global_domains(binary, folder):
+    config = folder / "config.yaml"
+    config.write_text(
+        """clusterGroupMetadata:
+  failoverVersionIncrement: 10
+  primaryClusterName: cluster0
+  currentClusterName: cluster0
+  clusterGroup:
+    cluster0: {initialFailoverVersion: 1, rpcAddress: "127.0.0.1:1"}
+    cluster1: {initialFailoverVersion: 2, rpcAddress: "127.0.0.1:1"}
+"""
+    )
+
+    def register_global(server, name):
+        stub(server).RegisterDomain(
+            domain_api.RegisterDomainRequest(
+                name=name,
+                is_global_domain=True,
+                workflow_execution_retention_period=duration_pb2.Duration(seconds=86400),
+            ),
+            timeout=support.LIMIT,
+        )
+
+    flags = ("--config", str(config))
+    with support.Server(binary, folder / "data", *flags) as server:
+        register_global(server, "before")
+        backup = str(folder / "backup")
+        assert support.run(binary, "admin", "backup", backup, "--address", server.grpc)[0] == 0
+        server.stop()
+    restored = folder / "restored"
+    assert support.run(binary, "admin", "restore", backup, "--data", str(restored))[0] == 0
+    for _ in range(2):  # a restart does not forget it
+        with support.Server(binary, restored, *flags) as server:
+            try:
+                register_global(server, "after")
+                raise AssertionError("it was done")
+            except grpc.RpcError as error:
+                assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
+                assert "caught up" in error.details(), error
+            assert names(server)[0] == "before"
+            server.stop()
 
 
 def test_info_and_check_read_a_stopped_folder_and_refuse_a_running_one(binary, folder):
