@@ -1,145 +1,40 @@
-/* api.c - one call from bytes to bytes: find, decode, handle, encode, count. See api.h. */
+/* api.c - the table of the public door. See api.h. */
 #include "api/api.h"
 
-#include <stdio.h>
-
 #include "api/inside.h"
-#include "base/check.h"
 #include "base/memory.h"
-#include "fiber/clock.h"
-#include "wire/message.h"
 
-static const char *const service_label =
-    "cadence_frontend"; /* what Cadence's dashboards look for */
+#define API_PATH(service, name) "/uber.cadence.api.v1." service "/" name
 
-static void
-method_state_init(struct method_state *state, const struct method *method, struct metrics *metrics)
-{
-    struct wire_method wire;
-    bool is_known = wire_method_find(slice_text(method->path), &wire);
-    check_that(is_known, "%s stands in no proto", method->path);
-    const char *labels[] = {"cadence_service", service_label, "operation", wire.name, NULL};
-    *state = (struct method_state){
-        .method = method,
-        .wire = wire,
-        .requests = metrics_counter(metrics, "cadence_requests", "Calls that arrived.", labels),
-        .errors = metrics_counter(metrics, "cadence_errors",
-                                  "Calls that failed by the server's fault.", labels),
-        .latency = metrics_histogram(metrics, "cadence_latency",
-                                     "Time from a complete request to its answer.", labels),
-    };
-}
+static const struct rpc_method methods[] = {
+    {API_PATH("MetaAPI", "Health"), api_health},
+    {API_PATH("WorkflowAPI", "GetClusterInfo"), api_get_cluster_info},
+    {API_PATH("DomainAPI", "RegisterDomain"), api_register_domain},
+    {API_PATH("DomainAPI", "DescribeDomain"), api_describe_domain},
+    {API_PATH("DomainAPI", "ListDomains"), api_list_domains},
+    {API_PATH("DomainAPI", "UpdateDomain"), api_update_domain},
+    {API_PATH("DomainAPI", "DeprecateDomain"), api_deprecate_domain},
+    {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
+    {"/grpc.health.v1.Health/Check", api_grpc_health_check},
+    {NULL, NULL},
+};
 
 struct api *
 api_new(const struct api_options *options)
 {
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
-    api->by_path = map_new();
-    api->arena = arena_new(0);
-    size_t count = 0;
-    while (api_methods[count].path != NULL)
-        count++;
-    api->methods = arena_zalloc(api->arena, count, sizeof *api->methods);
-    for (size_t i = 0; i < count; i++) {
-        method_state_init(&api->methods[i], &api_methods[i], options->metrics);
-        void *before = map_put(api->by_path, slice_text(api_methods[i].path), &api->methods[i]);
-        check_that(before == NULL, "%s stands twice in the table", api_methods[i].path);
-    }
     return api;
 }
 
 void
 api_free(struct api *api)
 {
-    map_free(api->by_path);
-    arena_free(api->arena);
     memory_free(api);
 }
 
-/* A path that the interface has but this server does not serve yet: the caller shall stop, not
- * retry. */
-static const struct method_state not_served;
-
-static const void *
-find(void *context, struct slice path)
+struct rpc_table
+api_table(struct api *api)
 {
-    struct api *api = context;
-    const void *state = map_get(api->by_path, path);
-    struct wire_method known;
-    return state != NULL ? state : wire_method_find(path, &known) ? &not_served : NULL;
-}
-
-/* Counted by kind where clients can see the kind; made at first use, since most never happen. */
-static void
-count_error(struct api *api, struct method_state *state, enum error_kind kind)
-{
-    int status = error_kind_status(kind);
-    bool is_ours = status == GRPC_UNKNOWN || status == GRPC_INTERNAL ||
-                   status == GRPC_UNAVAILABLE || status == 15;
-    if (is_ours)
-        counter_add(state->errors, 1);
-    char name[96];
-    snprintf(name, sizeof name, "cadence_errors_%s", error_kind_name(kind));
-    const char *labels[] = {"cadence_service", service_label, "operation", state->wire.name, NULL};
-    counter_add(metrics_counter(api->options.metrics, name, "Calls that failed so.", labels), 1);
-}
-
-static struct error *
-run_handler(struct api_call *call, const struct method_state *state, struct slice *answer)
-{
-    ProtobufCMessage *request = NULL;
-    struct error *err = message_decode_at(call->arena, ERR_BAD_REQUEST, state->wire.request,
-                                          grpc_call_request(call->grpc), &request);
-    if (err != NULL)
-        return err;
-    call->request = request;
-    call->response = message_new(call->arena, state->wire.response);
-    err = state->method->handle(call);
-    if (err == NULL)
-        *answer = message_encode(call->arena, call->response);
-    domain_drop(call->kept);
-    return err;
-}
-
-static void
-answer_error(struct api_call *call, struct method_state *state, const struct error *err)
-{
-    struct api *api = call->api;
-    struct error *shown = api_error_at_door(err, state->method->path, call->arena);
-    count_error(api, state, shown->kind);
-    int status = error_kind_status(shown->kind);
-    if (status == GRPC_UNKNOWN || status == GRPC_UNAVAILABLE)
-        log_warn(api->options.log, "A call failed.", log_text("operation", state->wire.name),
-                 log_error(err), log_text("peer", grpc_call_peer(call->grpc)));
-    grpc_fail(call->grpc, shown);
-}
-
-static void
-handle(void *context, const void *found, struct grpc_call *grpc)
-{
-    struct api_call call = {.api = context, .grpc = grpc, .arena = grpc_call_arena(grpc)};
-    if (found == &not_served) {
-        struct slice path = grpc_call_path(grpc);
-        grpc_fail(grpc,
-                  error_new(call.arena, ERR_BAD_REQUEST,
-                            "%.*s is not served by this version of cadenza.", SLICE_ARG(path)));
-        return;
-    }
-    struct method_state *state = (struct method_state *)found; /* ours: only its series change */
-    int64_t begin = clock_monotonic();
-    counter_add(state->requests, 1);
-    struct slice answer = {0};
-    struct error *err = run_handler(&call, state, &answer);
-    histogram_observe(state->latency, clock_monotonic() - begin);
-    if (err == NULL)
-        grpc_reply(grpc, answer);
-    else
-        answer_error(&call, state, err);
-}
-
-struct grpc_service
-api_service(struct api *api)
-{
-    return (struct grpc_service){.find = find, .handle = handle, .context = api};
+    return (struct rpc_table){.methods = methods, .door = api};
 }

@@ -1,19 +1,17 @@
 /* api.h - the door for clients: every public RPC, from bytes to an owner and back.
  *
  * A call is decoded into its arena, checked, handed to the owner of what it is about, and answered;
- * errors leave in the form that Cadence's clients expect. One table (methods.c) says which RPCs
+ * errors leave in the form that Cadence's clients expect. One table (api.c) says which RPCs
  * there are. */
 #ifndef CADENZA_API_API_H
 #define CADENZA_API_API_H
 
 #include <stdatomic.h>
 
-#include "base/log.h"
-#include "base/metrics.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
-#include "net/server.h"
+#include "rpc/service.h"
 
 /* Where the server is in its life: what health checks are told. Written by server/, read
  * everywhere. */
@@ -31,8 +29,6 @@ struct api_options {
     struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
-    const struct log *log;
-    struct metrics *metrics;
     const _Atomic(enum server_phase) *phase;
     struct api_store_port store;
 };
@@ -41,7 +37,7 @@ struct api;
 
 struct api *api_new(const struct api_options *options);
 void api_free(struct api *api);
-/* What to give to grpc_server_open. */
-struct grpc_service api_service(struct api *api);
+/* Its methods, for rpc_service_new. */
+struct rpc_table api_table(struct api *api);
 
 #endif

@@ -23,6 +23,7 @@ struct fixture {
     struct store *store;
     struct domains *domains;
     struct api *api;
+    struct rpc_service *service;
     struct grpc_server *server;
     struct grpc_client *client;
     _Atomic(enum server_phase) phase;
@@ -44,11 +45,12 @@ fixture_open(struct fixture *fixture)
     fixture->api = api_new(&(struct api_options){.domains = fixture->domains,
                                                  .group = fixture->group,
                                                  .dynamic = fixture->dynamic,
-                                                 .metrics = fixture->metrics,
                                                  .phase = &fixture->phase});
+    struct rpc_table table = api_table(fixture->api);
+    fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
     struct grpc_server_options door = {.address = "127.0.0.1:0",
                                        .metrics = fixture->metrics,
-                                       .service = api_service(fixture->api)};
+                                       .service = rpc_service_port(fixture->service)};
     EXPECT_OK(grpc_server_open(&door, fixture->arena, &fixture->server));
     fixture->client = grpc_client_new(
         &(struct grpc_client_options){.address = grpc_server_address(fixture->server)});
@@ -60,6 +62,7 @@ fixture_close(struct fixture *fixture)
 {
     grpc_client_free(fixture->client);
     grpc_server_close(fixture->server, clock_monotonic() + NS_PER_S);
+    rpc_service_free(fixture->service);
     api_free(fixture->api);
     domains_close(fixture->domains);
     store_close(fixture->store);

@@ -26,18 +26,18 @@ show_domain(const struct domain *domain, struct arena *arena)
 }
 
 struct error *
-api_register_domain(struct api_call *call)
+api_register_domain(struct rpc_call *call)
 {
     const API(RegisterDomainRequest) *request = (const API(RegisterDomainRequest) *)call->request;
-    return domains_register(call->api->options.domains, request, call->arena, NULL);
+    return domains_register(api_of(call)->options.domains, request, call->arena, NULL);
 }
 
 struct error *
-api_describe_domain(struct api_call *call)
+api_describe_domain(struct rpc_call *call)
 {
     const API(DescribeDomainRequest) *request = (const API(DescribeDomainRequest) *)call->request;
     API(DescribeDomainResponse) *response = (API(DescribeDomainResponse) *)call->response;
-    const struct domains *domains = call->api->options.domains;
+    const struct domains *domains = api_of(call)->options.domains;
     bool by_id = request->describe_by_case == API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_ID);
     bool by_name =
         request->describe_by_case == API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
@@ -63,7 +63,7 @@ read_token(ProtobufCBinaryData token, struct arena *arena, const char **after)
 }
 
 struct error *
-api_list_domains(struct api_call *call)
+api_list_domains(struct rpc_call *call)
 {
     const API(ListDomainsRequest) *request = (const API(ListDomainsRequest) *)call->request;
     API(ListDomainsResponse) *response = (API(ListDomainsResponse) *)call->response;
@@ -78,7 +78,7 @@ api_list_domains(struct api_call *call)
         return err;
 
     struct domain **found = arena_zalloc(call->arena, size + 1, sizeof *found);
-    size_t count = domains_list(call->api->options.domains, after, found, size + 1);
+    size_t count = domains_list(api_of(call)->options.domains, after, found, size + 1);
     response->domains = arena_zalloc(call->arena, count, sizeof *response->domains);
     size_t bytes = 0;
     while (response->n_domains < count && response->n_domains < size && bytes < PAGE_BYTES_MAX) {
@@ -94,23 +94,31 @@ api_list_domains(struct api_call *call)
     return NULL;
 }
 
+static void
+release_domain(void *kept)
+{
+    domain_drop(kept);
+}
+
 struct error *
-api_update_domain(struct api_call *call)
+api_update_domain(struct rpc_call *call)
 {
     const API(UpdateDomainRequest) *request = (const API(UpdateDomainRequest) *)call->request;
     API(UpdateDomainResponse) *response = (API(UpdateDomainResponse) *)call->response;
     struct domain *changed = NULL;
-    struct error *err = domains_update(call->api->options.domains, request, call->arena, &changed);
+    struct error *err =
+        domains_update(api_of(call)->options.domains, request, call->arena, &changed);
     if (err != NULL)
         return err;
     call->kept = changed; /* the answer points into it */
+    call->release = release_domain;
     response->domain = show_domain(changed, call->arena);
     return NULL;
 }
 
 struct error *
-api_deprecate_domain(struct api_call *call)
+api_deprecate_domain(struct rpc_call *call)
 {
     const API(DeprecateDomainRequest) *request = (const API(DeprecateDomainRequest) *)call->request;
-    return domains_deprecate(call->api->options.domains, request, call->arena, NULL);
+    return domains_deprecate(api_of(call)->options.domains, request, call->arena, NULL);
 }

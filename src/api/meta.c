@@ -17,16 +17,16 @@ phase_of(const struct api *api)
 }
 
 struct error *
-api_health(struct api_call *call)
+api_health(struct rpc_call *call)
 {
     API(HealthResponse) *response = (API(HealthResponse) *)call->response;
-    response->ok = phase_of(call->api) == SERVER_READY;
+    response->ok = phase_of(api_of(call)) == SERVER_READY;
     response->message = response->ok ? "OK" : "ShuttingDown";
     return NULL;
 }
 
 struct error *
-api_grpc_health_check(struct api_call *call)
+api_grpc_health_check(struct rpc_call *call)
 {
     const HEALTH(HealthCheckRequest) *request = (const HEALTH(HealthCheckRequest) *)call->request;
     HEALTH(HealthCheckResponse) *response = (HEALTH(HealthCheckResponse) *)call->response;
@@ -34,14 +34,14 @@ api_grpc_health_check(struct api_call *call)
         strncmp(request->service, "uber.cadence.", strlen("uber.cadence.")) != 0)
         return error_new(call->arena, ERR_ENTITY_NOT_EXISTS, "unknown service %s",
                          request->service);
-    response->status = phase_of(call->api) == SERVER_READY
+    response->status = phase_of(api_of(call)) == SERVER_READY
                            ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
                            : GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
     return NULL;
 }
 
 struct error *
-api_get_cluster_info(struct api_call *call)
+api_get_cluster_info(struct rpc_call *call)
 {
     API(GetClusterInfoResponse) *response = (API(GetClusterInfoResponse) *)call->response;
     API(SupportedClientVersions) *versions =
@@ -53,9 +53,9 @@ api_get_cluster_info(struct api_call *call)
 }
 
 struct error *
-api_backup(struct api_call *call)
+api_backup(struct rpc_call *call)
 {
-    const struct api_store_port *store = &call->api->options.store;
+    const struct api_store_port *store = &api_of(call)->options.store;
     const STORE_API(BackupRequest) *request = (const STORE_API(BackupRequest) *)call->request;
     if (store->backup == NULL)
         return error_new(call->arena, ERR_BAD_REQUEST, "This server's store cannot make backups.");

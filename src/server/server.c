@@ -14,7 +14,8 @@ struct server {
     const struct cluster_group *group;
     struct domains *domains;
     struct api *api;
-    struct tls *tls; /* NULL: plain */
+    struct rpc_service *service; /* all doors together */
+    struct tls *tls;             /* NULL: plain */
     struct grpc_server *grpc;
 };
 
@@ -66,11 +67,12 @@ open_api(struct server *server)
         .domains = server->domains,
         .group = server->group,
         .dynamic = server->options.dynamic,
-        .log = server->options.log,
-        .metrics = server->options.metrics,
         .phase = server->options.phase,
         .store = server->options.store_port,
     });
+    const struct rpc_table tables[] = {api_table(server->api)};
+    server->service =
+        rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
 }
 
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
@@ -97,7 +99,7 @@ open_door(struct server *server, struct arena *arena)
         .message_max = (size_t)config_integer(options->config, RPC "grpcMaxMsgSize"),
         .log = options->log,
         .metrics = options->metrics,
-        .service = api_service(server->api),
+        .service = rpc_service_port(server->service),
     };
     return grpc_server_open(&door, arena, &server->grpc);
 }
@@ -158,6 +160,8 @@ server_stop(struct server *server, int64_t grace)
         wait_drain(server);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
     }
+    if (server->service != NULL)
+        rpc_service_free(server->service);
     if (server->api != NULL)
         api_free(server->api);
     if (server->domains != NULL)

@@ -1,11 +1,9 @@
 /* domain_calls.c - see domain_calls.h. */
 #include "sim/domain_calls.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "base/text.h"
-#include "net/client.h"
+#include "rpc/client.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
@@ -26,8 +24,9 @@ load_clients_new(struct sim_cluster *cluster)
     clients->count = cluster->count;
     for (unsigned i = 0; i < cluster->count; i++) {
         char address[64];
-        clients->client[i] = grpc_client_new(&(struct grpc_client_options){
-            .address = sim_host_address(&cluster->hosts[i], address, sizeof address)});
+        struct rpc_caller caller = {.caller = "sim", .caller_type = "sdk"};
+        clients->client[i] = rpc_client_new(
+            sim_host_address(&cluster->hosts[i], address, sizeof address), NULL, &caller);
     }
     return clients;
 }
@@ -40,13 +39,9 @@ load_clients_free(struct load_clients *clients)
     memory_free(clients);
 }
 
-static struct error *
-send_call(struct load_call *call, const char *path, const ProtobufCMessage *message,
-          struct slice *response)
-{
-    struct grpc_request request = {.path = path, .message = message_encode(call->arena, message)};
-    return grpc_client_call(call->clients->client[call->host], &request, call->arena, response);
-}
+#define SEND(call, name, request, type, response)                                                  \
+    rpc_client_call((call)->clients->client[(call)->host], DOMAIN_API name, (request),             \
+                    (call)->arena, API_TYPE(type), (response))
 
 const char *
 load_domain_name(struct arena *arena, unsigned worker, unsigned index)
@@ -61,8 +56,8 @@ load_register(struct load_call *call, const char *name)
         message_new(call->arena, API_TYPE(register_domain_request));
     request->name = (char *)name;
     request->workflow_execution_retention_period = presence_make_duration(call->arena, 24 * 3600);
-    struct slice bytes;
-    return send_call(call, DOMAIN_API "RegisterDomain", &request->base, &bytes);
+    API(RegisterDomainResponse) *response = NULL;
+    return SEND(call, "RegisterDomain", &request->base, register_domain_response, &response);
 }
 
 struct error *
@@ -75,8 +70,8 @@ load_describe_as(struct load_call *call, const char *name, uint32_t sequence)
     request->update_mask = message_new(call->arena, GOOGLE_TYPE(field_mask));
     request->update_mask->n_paths = 1;
     request->update_mask->paths = &path;
-    struct slice bytes;
-    return send_call(call, DOMAIN_API "UpdateDomain", &request->base, &bytes);
+    API(UpdateDomainResponse) *response = NULL;
+    return SEND(call, "UpdateDomain", &request->base, update_domain_response, &response);
 }
 
 static uint32_t
@@ -94,11 +89,9 @@ load_read(struct load_call *call, const char *name, uint32_t *sequence)
         message_new(call->arena, API_TYPE(describe_domain_request));
     request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
     request->name = (char *)name;
-    struct slice bytes;
-    struct error *err = send_call(call, DOMAIN_API "DescribeDomain", &request->base, &bytes);
     API(DescribeDomainResponse) *response = NULL;
-    if (err == NULL)
-        err = message_decode(call->arena, API_TYPE(describe_domain_response), bytes, &response);
+    struct error *err =
+        SEND(call, "DescribeDomain", &request->base, describe_domain_response, &response);
     if (err == NULL)
         *sequence = sequence_of(response->domain);
     return err;
@@ -111,11 +104,9 @@ load_list(struct load_call *call, void (*visit)(void *context, const char *name,
     API(ListDomainsRequest) *request = message_new(call->arena, API_TYPE(list_domains_request));
     request->page_size = PAGE_SIZE;
     do {
-        struct slice bytes;
-        struct error *err = send_call(call, DOMAIN_API "ListDomains", &request->base, &bytes);
         API(ListDomainsResponse) *response = NULL;
-        if (err == NULL)
-            err = message_decode(call->arena, API_TYPE(list_domains_response), bytes, &response);
+        struct error *err =
+            SEND(call, "ListDomains", &request->base, list_domains_response, &response);
         if (err != NULL)
             return err;
         for (size_t i = 0; i < response->n_domains; i++)

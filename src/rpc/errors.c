@@ -3,7 +3,9 @@
  * Cadence's frontend never shows INTERNAL, DATA_LOSS or errors that were meant for inside: they
  * become UNKNOWN with a prefix that its clients and users know. AdminAPI keeps INTERNAL. What
  * failed because of the store or a full queue is UNAVAILABLE: every client tries again. */
-#include "api/inside.h"
+#include <string.h>
+
+#include "rpc/service.h"
 
 #define INTERNAL_PREFIX      "cadence internal error, msg: "
 #define UNCATEGORISED_PREFIX "cadence internal uncategorized error, msg: "
@@ -27,7 +29,7 @@ static const enum door at_door[ERROR_KIND_COUNT] = {
 };
 
 struct error *
-api_error_at_door(const struct error *err, const char *path, struct arena *arena)
+rpc_error_at_door(const struct error *err, const char *path, struct arena *arena)
 {
     bool is_admin = strncmp(path, "/uber.cadence.admin.", strlen("/uber.cadence.admin.")) == 0;
     switch (is_admin ? AS_IS : at_door[err->kind]) {

@@ -1,0 +1,174 @@
+/* service.c - one call from bytes to bytes: find, decode, handle, encode, count. See service.h. */
+#include "rpc/service.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "wire/message.h"
+#include "wire/services.h"
+
+/* A method with its types, its door and the series it counts in. */
+struct method_state {
+    const struct rpc_method *method;
+    void *door;
+    struct wire_method wire;
+    struct counter *requests;
+    struct counter *errors;
+    struct histogram *latency;
+};
+
+struct rpc_service {
+    const struct log *log;
+    struct metrics *metrics;
+    struct map *by_path; /* path → struct method_state */
+    struct arena *arena; /* of the service's own life */
+};
+
+static const char *const service_label =
+    "cadence_frontend"; /* what Cadence's dashboards look for */
+
+static void
+method_state_init(struct method_state *state, const struct rpc_method *method,
+                  struct metrics *metrics)
+{
+    struct wire_method wire;
+    bool is_known = wire_method_find(slice_text(method->path), &wire);
+    check_that(is_known, "%s stands in no proto", method->path);
+    const char *labels[] = {"cadence_service", service_label, "operation", wire.name, NULL};
+    *state = (struct method_state){
+        .method = method,
+        .wire = wire,
+        .requests = metrics_counter(metrics, "cadence_requests", "Calls that arrived.", labels),
+        .errors = metrics_counter(metrics, "cadence_errors",
+                                  "Calls that failed by the server's fault.", labels),
+        .latency = metrics_histogram(metrics, "cadence_latency",
+                                     "Time from a complete request to its answer.", labels),
+    };
+}
+
+static void
+add_table(struct rpc_service *service, const struct rpc_table *table)
+{
+    for (const struct rpc_method *method = table->methods; method->path != NULL; method++) {
+        struct method_state *state = arena_make(service->arena, struct method_state);
+        method_state_init(state, method, service->metrics);
+        state->door = table->door;
+        void *before = map_put(service->by_path, slice_text(method->path), state);
+        check_that(before == NULL, "%s stands twice in the tables", method->path);
+    }
+}
+
+struct rpc_service *
+rpc_service_new(const struct rpc_table *tables, size_t count, const struct log *log,
+                struct metrics *metrics)
+{
+    struct rpc_service *service = memory_zalloc(1, sizeof *service);
+    service->log = log;
+    service->metrics = metrics;
+    service->by_path = map_new();
+    service->arena = arena_new(0);
+    for (size_t i = 0; i < count; i++)
+        add_table(service, &tables[i]);
+    return service;
+}
+
+void
+rpc_service_free(struct rpc_service *service)
+{
+    map_free(service->by_path);
+    arena_free(service->arena);
+    memory_free(service);
+}
+
+/* A path that the interface has but this server does not serve yet: the caller shall stop, not
+ * retry. */
+static const struct method_state not_served;
+
+static const void *
+find(void *context, struct slice path)
+{
+    struct rpc_service *service = context;
+    const void *state = map_get(service->by_path, path);
+    struct wire_method known;
+    return state != NULL ? state : wire_method_find(path, &known) ? &not_served : NULL;
+}
+
+/* Counted by kind where clients can see the kind; made at first use, since most never happen. */
+static void
+count_error(struct rpc_service *service, struct method_state *state, enum error_kind kind)
+{
+    int status = error_kind_status(kind);
+    bool is_ours = status == GRPC_UNKNOWN || status == GRPC_INTERNAL ||
+                   status == GRPC_UNAVAILABLE || status == 15;
+    if (is_ours)
+        counter_add(state->errors, 1);
+    char name[96];
+    snprintf(name, sizeof name, "cadence_errors_%s", error_kind_name(kind));
+    const char *labels[] = {"cadence_service", service_label, "operation", state->wire.name, NULL};
+    counter_add(metrics_counter(service->metrics, name, "Calls that failed so.", labels), 1);
+}
+
+static struct error *
+run_handler(struct rpc_call *call, const struct method_state *state, struct slice *answer)
+{
+    ProtobufCMessage *request = NULL;
+    struct error *err = message_decode_at(call->arena, ERR_BAD_REQUEST, state->wire.request,
+                                          grpc_call_request(call->grpc), &request);
+    if (err != NULL)
+        return err;
+    call->request = request;
+    call->response = message_new(call->arena, state->wire.response);
+    err = state->method->handle(call);
+    if (err == NULL)
+        *answer = message_encode(call->arena, call->response);
+    if (call->release != NULL)
+        call->release(call->kept);
+    return err;
+}
+
+static void
+answer_error(struct rpc_service *service, struct rpc_call *call, struct method_state *state,
+             const struct error *err)
+{
+    struct error *shown = rpc_error_at_door(err, state->method->path, call->arena);
+    count_error(service, state, shown->kind);
+    int status = error_kind_status(shown->kind);
+    if (status == GRPC_UNKNOWN || status == GRPC_UNAVAILABLE)
+        log_warn(service->log, "A call failed.", log_text("operation", state->wire.name),
+                 log_error(err), log_text("peer", grpc_call_peer(call->grpc)));
+    grpc_fail(call->grpc, shown);
+}
+
+static void
+handle(void *context, const void *found, struct grpc_call *grpc)
+{
+    struct rpc_service *service = context;
+    struct rpc_call call = {.grpc = grpc, .arena = grpc_call_arena(grpc)};
+    if (found == &not_served) {
+        struct slice path = grpc_call_path(grpc);
+        grpc_fail(grpc,
+                  error_new(call.arena, ERR_BAD_REQUEST,
+                            "%.*s is not served by this version of cadenza.", SLICE_ARG(path)));
+        return;
+    }
+    struct method_state *state = (struct method_state *)found; /* ours: only its series change */
+    call.door = state->door;
+    int64_t begin = clock_monotonic();
+    counter_add(state->requests, 1);
+    struct slice answer = {0};
+    struct error *err = run_handler(&call, state, &answer);
+    histogram_observe(state->latency, clock_monotonic() - begin);
+    if (err == NULL)
+        grpc_reply(grpc, answer);
+    else
+        answer_error(service, &call, state, err);
+}
+
+struct grpc_service
+rpc_service_port(struct rpc_service *service)
+{
+    return (struct grpc_service){.find = find, .handle = handle, .context = service};
+}
