@@ -1,0 +1,252 @@
+/* server.c - opens, accepts, closes.
+ *
+ * One listener, on the loop that opened the server; the connections it accepts go to all loops in
+ * turn, by letter. Closing is two rounds over the loops: first every loop says GOAWAY to its
+ * connections, then each is waited for, so that all drain at the same time. */
+#include "net/server.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "net/server_inside.h"
+
+struct adoption {
+    struct letter letter;
+    struct server_loop *home;
+    struct socket *socket;
+};
+
+/* ---- setting up ---- */
+
+static int64_t
+or_else(int64_t value, int64_t otherwise)
+{
+    return value == 0 ? otherwise : value;
+}
+
+static void
+set_defaults(struct grpc_server_options *options)
+{
+    if (options->message_max == 0)
+        options->message_max = GRPC_MESSAGE_MAX_DEFAULT;
+    if (options->connection_bytes_max == 0)
+        options->connection_bytes_max = (64u << 20) + options->message_max;
+    options->streams_max = (unsigned)or_else(options->streams_max, 100000);
+    options->connections_max = (unsigned)or_else(options->connections_max, 20000);
+    options->default_timeout = or_else(options->default_timeout, 60 * NS_PER_S);
+    options->request_timeout = or_else(options->request_timeout, 60 * NS_PER_S);
+    options->idle_ping = or_else(options->idle_ping, 2 * 3600 * NS_PER_S);
+    options->ping_timeout = or_else(options->ping_timeout, 20 * NS_PER_S);
+    if (options->service_name == NULL)
+        options->service_name = "cadence-frontend";
+}
+
+static void
+find_metrics(struct server_metrics *found, struct metrics *metrics)
+{
+    if (metrics == NULL)
+        return;
+    found->connections =
+        metrics_gauge(metrics, "grpc_server_connections", "Open gRPC connections", NULL);
+    found->streams = metrics_gauge(metrics, "grpc_server_streams", "Open gRPC calls", NULL);
+    found->handlers = metrics_gauge(metrics, "grpc_server_handlers", "Handlers that run", NULL);
+    found->parked =
+        metrics_gauge(metrics, "grpc_server_parked", "Calls that wait without a fiber", NULL);
+    found->accepted =
+        metrics_counter(metrics, "grpc_server_accepted_total", "Connections accepted", NULL);
+    found->refused = metrics_counter(metrics, "grpc_server_refused_total",
+                                     "Connections closed at once: too many", NULL);
+    found->calls = metrics_counter(metrics, "grpc_server_calls_total", "Calls begun", NULL);
+    found->bytes_in = metrics_counter(metrics, "grpc_server_received_bytes_total",
+                                      "Bytes read from gRPC connections", NULL);
+    found->bytes_out = metrics_counter(metrics, "grpc_server_sent_bytes_total",
+                                       "Bytes written to gRPC connections", NULL);
+    found->resets = metrics_counter(metrics, "grpc_server_resets_total",
+                                    "Streams cancelled by their clients", NULL);
+    found->protocol_errors = metrics_counter(metrics, "grpc_server_protocol_errors_total",
+                                             "Violations of HTTP/2 by peers", NULL);
+}
+
+void
+server_configure(struct grpc_server *server, const struct grpc_server_options *options)
+{
+    server->options = *options;
+    set_defaults(&server->options);
+    server->service_name = slice_text(server->options.service_name);
+    find_metrics(&server->metrics, options->metrics);
+}
+
+void
+server_loop_init(struct server_loop *home, struct grpc_server *server)
+{
+    *home = (struct server_loop){
+        .server = server,
+        .runners_max = RUNNERS_MAX / server->loop_count,
+        .scratch = memory_alloc(HTTP2_SCRATCH_SIZE),
+    };
+    list_init(&home->hungry);
+    list_init(&home->connections);
+    list_init(&home->spare_calls);
+    latch_init(&home->open, 0);
+}
+
+void
+server_loop_free(struct server_loop *home)
+{
+    check(list_is_empty(&home->connections) && home->runners == 0);
+    for (struct list *node; (node = list_pop_front(&home->spare_calls)) != NULL;) {
+        struct grpc_call *call = list_entry(node, struct grpc_call, node);
+        arena_free(call->arena);
+        memory_free(call);
+    }
+    memory_free(home->scratch);
+}
+
+/* ---- accepting ---- */
+
+static void
+adopt(struct server_loop *home, struct socket *socket)
+{
+    socket_adopt(socket);
+    connection_start(home, socket);
+}
+
+static void
+adopt_by_letter(struct letter *letter)
+{
+    struct adoption *adoption = container_of(letter, struct adoption, letter);
+    struct server_loop *home = adoption->home;
+    struct socket *socket = adoption->socket;
+    memory_free(adoption);
+    adopt(home, socket);
+}
+
+static void
+refuse(struct grpc_server *server, struct socket *socket)
+{
+    socket_adopt(socket);
+    socket_close(socket);
+    count_add(server->metrics.refused, 1);
+}
+
+/* Gives the socket to the next loop. */
+static void
+hand_out(struct grpc_server *server, struct socket *socket)
+{
+    unsigned index = server->next_loop++ % server->loop_count;
+    if (loop_at(index) == server->home) {
+        adopt(&server->loops[index], socket);
+        return;
+    }
+    struct adoption *adoption = memory_alloc(sizeof *adoption);
+    *adoption = (struct adoption){
+        .letter.deliver = adopt_by_letter,
+        .home = &server->loops[index],
+        .socket = socket,
+    };
+    if (loop_post(loop_at(index), &adoption->letter))
+        return;
+    memory_free(adoption);
+    atomic_fetch_sub(&server->connection_count, 1);
+    refuse(server, socket);
+}
+
+static void
+accept_connections(void *argument)
+{
+    struct grpc_server *server = argument;
+    scoped(arena_drop) struct arena *arena = arena_new(512);
+    struct socket *socket;
+    while (listener_accept(server->listener, arena, &socket) == NULL) {
+        arena_reset(arena);
+        count_add(server->metrics.accepted, 1);
+        if (atomic_load(&server->connection_count) >= server->options.connections_max) {
+            refuse(server, socket);
+            continue;
+        }
+        atomic_fetch_add(&server->connection_count, 1);
+        hand_out(server, socket);
+    }
+    latch_done(&server->accepting);
+}
+
+/* ---- every loop in turn ---- */
+
+struct visit {
+    struct server_loop *home;
+    int64_t deadline;
+};
+
+/* Deaf to cancel and to deadlines, as far as loop_call is: a full mailbox is tried again. */
+static void
+visit_loops(struct grpc_server *server, void (*visit)(void *argument), int64_t deadline)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(512);
+    for (unsigned i = 0; i < server->loop_count; i++) {
+        struct visit argument = {.home = &server->loops[i], .deadline = deadline};
+        while (loop_call(loop_at(i), visit, &argument, arena) != NULL) {
+            arena_reset(arena);
+            fiber_yield();
+        }
+    }
+}
+
+static void
+begin_close(void *argument)
+{
+    struct visit *visit = argument;
+    connection_close_all(visit->home, visit->deadline);
+}
+
+static void
+finish_close(void *argument)
+{
+    struct visit *visit = argument;
+    latch_wait(&visit->home->open);
+    server_loop_free(visit->home);
+}
+
+/* ---- the public part ---- */
+
+struct error *
+grpc_server_open(const struct grpc_server_options *options, struct arena *arena,
+                 struct grpc_server **result)
+{
+    struct listener *listener;
+    check(options->service.find != NULL && options->service.handle != NULL);
+    struct error *err = listener_open(options->address, arena, &listener);
+    if (err != NULL)
+        return error_wrap(err, "open the gRPC server");
+    unsigned loops = loop_count();
+    struct grpc_server *server = memory_zalloc(1, sizeof *server + loops * sizeof server->loops[0]);
+    server_configure(server, options);
+    server->home = loop_self();
+    server->listener = listener;
+    server->loop_count = loops;
+    for (unsigned i = 0; i < loops; i++)
+        server_loop_init(&server->loops[i], server);
+    latch_init(&server->accepting, 1);
+    fiber_start("accept", accept_connections, server);
+    *result = server;
+    return NULL;
+}
+
+const char *
+grpc_server_address(const struct grpc_server *server)
+{
+    return listener_address(server->listener);
+}
+
+void
+grpc_server_close(struct grpc_server *server, int64_t deadline)
+{
+    check_that(loop_self() == server->home, "close the server on the loop that opened it");
+    int64_t own_deadline = fiber_deadline();
+    fiber_set_deadline(NEVER);
+    listener_close(server->listener);
+    latch_wait(&server->accepting);
+    visit_loops(server, begin_close, deadline);
+    visit_loops(server, finish_close, deadline);
+    listener_free(server->listener);
+    memory_free(server);
+    fiber_set_deadline(own_deadline);
+}

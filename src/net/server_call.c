@@ -1,0 +1,282 @@
+/* server_call.c - the life of one call, from its headers to its last byte.
+ *
+ * The states and their moves stand in server_inside.h. Two things hold a call: its stream and its
+ * handler. It is freed by whichever lets go last: call_close for the stream, handler_done for the
+ * handler. Freed calls are kept with their arena for the next one, so that a small call allocates
+ * nothing. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "net/server_inside.h"
+
+static void deadline_passed(struct timer *timer);
+static void call_free(struct grpc_call *call);
+
+/* ---- sums of the session ---- */
+
+static bool
+counts_request(enum call_state state)
+{
+    return state <= CALL_RUNNING;
+}
+
+/* What leaves or enters a state is subtracted or added (sign) from the session's sums. */
+static void
+account(struct grpc_call *call, int sign)
+{
+    struct session *session = call->session;
+    if (counts_request(call->state))
+        session->request_bytes += (size_t)sign * call->inbox.room;
+    if (call->state == CALL_ANSWERED) {
+        if (sign > 0 && session->answer_bytes == 0)
+            session->pipe.progress_at = clock_monotonic();
+        session->answer_bytes += (size_t)sign * call->reply.length;
+        session->answer_count += (size_t)sign;
+    }
+    if (call->state == CALL_PARKED)
+        level_add(session->home->server->metrics.parked, sign);
+}
+
+void
+call_move(struct grpc_call *call, enum call_state state)
+{
+    struct session *session = call->session;
+    account(call, -1);
+    if (call->state == CALL_PARKED)
+        call->on_gone = NULL; /* answered, or told already */
+    list_remove(&call->node);
+    call->state = (uint8_t)state;
+    list_push_back(&session->calls[state], &call->node);
+    account(call, 1);
+    session_pay(session);
+}
+
+/* ---- made and freed ---- */
+
+static struct grpc_call *
+call_take(struct server_loop *home)
+{
+    struct list *node = list_pop_front(&home->spare_calls);
+    struct grpc_call *call;
+    struct arena *arena;
+    if (node == NULL) {
+        call = memory_alloc(sizeof *call);
+        arena = arena_new(CALL_ARENA_SIZE);
+    } else {
+        home->spare_count--;
+        call = list_entry(node, struct grpc_call, node);
+        arena = call->arena;
+    }
+    *call = (struct grpc_call){.arena = arena};
+    return call;
+}
+
+static int64_t
+deadline_of(const struct grpc_call *call)
+{
+    int64_t timeout = call->session->home->server->options.default_timeout, deadline;
+    if (call->has_timeout) {
+        struct slice text = slice_of(call->timeout, call->timeout_length);
+        bool is_good = grpc_timeout_parse(text, &timeout);
+        check(is_good);
+    }
+    return __builtin_add_overflow(call->began, timeout, &deadline) ? NEVER - 1 : deadline;
+}
+
+/* False: the headers were sent with a timeout that is none. */
+static bool
+take_timeout(struct grpc_call *call, const struct header_gather *gather)
+{
+    int64_t ignored;
+    if (gather->timeout_count == 0)
+        return true;
+    struct slice text = slice_of(gather->timeout, gather->timeout_length);
+    if (gather->timeout_count > 1 || !grpc_timeout_parse(text, &ignored))
+        return false;
+    call->has_timeout = true;
+    call->timeout_length = gather->timeout_length;
+    memcpy(call->timeout, gather->timeout, gather->timeout_length);
+    return true;
+}
+
+static void
+admit(struct grpc_call *call, bool has_good_timeout)
+{
+    const struct grpc_service *service = &call->session->home->server->options.service;
+    const struct header_verdict *verdict = &call->headers->verdict;
+    if (call->session->headers.is_too_large) {
+        call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the request headers are too large");
+    } else if (verdict->http_status != 200) {
+        answer_http_status(call, verdict->http_status);
+    } else if (verdict->status != GRPC_OK) {
+        call_refuse(call, verdict->status, verdict->message);
+    } else if (!has_good_timeout) {
+        call_refuse(call, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed or given twice");
+    } else {
+        call->method = service->find(service->context, call->headers->path);
+        if (call->method == NULL)
+            call_refuse(call, GRPC_UNIMPLEMENTED, "unknown service or method");
+    }
+}
+
+struct grpc_call *
+call_new(struct session *session, int32_t stream_id, struct header_block *headers)
+{
+    struct grpc_call *call = call_take(session->home);
+    call->session = session;
+    call->headers = headers;
+    call->stream_id = stream_id;
+    call->began = clock_monotonic();
+    call->state = CALL_RECEIVING;
+    list_push_back(&session->calls[CALL_RECEIVING], &call->node);
+    session->call_count++;
+    bool has_good_timeout = take_timeout(call, &session->headers);
+    call->deadline = deadline_of(call);
+    timer_init(&call->timer, deadline_passed);
+    timer_start(&call->timer, call->deadline);
+    count_add(session->home->server->metrics.calls, 1);
+    level_add(session->home->server->metrics.streams, 1);
+    admit(call, has_good_timeout);
+    return call;
+}
+
+static void
+call_free(struct grpc_call *call)
+{
+    struct session *session = call->session;
+    struct server_loop *home = session->home;
+    check(call->fiber == NULL && session->call_count > 0);
+    account(call, -1);
+    timer_stop(&call->timer);
+    list_remove(&call->node);
+    session->call_count--;
+    header_release(call->headers);
+    inbox_clear(&call->inbox);
+    if (home->spare_count < SPARE_CALLS_MAX) {
+        arena_reset(call->arena);
+        list_push_front(&home->spare_calls, &call->node);
+        home->spare_count++;
+    } else {
+        arena_free(call->arena);
+        memory_free(call);
+    }
+    session_pay(session);
+}
+
+/* ---- the request ---- */
+
+void
+call_receive(struct grpc_call *call, struct slice piece)
+{
+    struct session *session = call->session;
+    if (call->state != CALL_RECEIVING)
+        return; /* refused already: what still comes is thrown away */
+    size_t before = call->inbox.room;
+    enum inbox_verdict verdict =
+        inbox_add(&call->inbox, piece, session->home->server->options.message_max,
+                  REQUEST_ARENA_MAX, call->arena);
+    session->request_bytes += call->inbox.room - before;
+    if (verdict != INBOX_OK)
+        call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));
+}
+
+/* ---- the handler ---- */
+
+void
+call_run(struct grpc_call *call)
+{
+    struct session *session = call->session;
+    const struct grpc_service *service = &session->home->server->options.service;
+    call_move(call, CALL_RUNNING);
+    call->fiber = fiber_self();
+    session->handler_count++;
+    level_add(session->home->server->metrics.handlers, 1);
+    fiber_set_deadline(call->deadline);
+    service->handle(service->context, call->method, call);
+    fiber_set_deadline(NEVER);
+    check_that(call->state != CALL_RUNNING, "the handler of %.*s has not answered",
+               SLICE_ARG(call->headers->path));
+    call->fiber = NULL;
+    session->handler_count--;
+    level_add(session->home->server->metrics.handlers, -1);
+    /* Gone before it was parked: its keeper has not heard of it yet. */
+    if (call->is_parked && call->state != CALL_PARKED && call->on_gone != NULL)
+        call->on_gone(call->gone_context);
+    if (call->state == CALL_GONE)
+        call_free(call);
+    runner_wanted(session);
+    if (session->is_ended && session->handler_count == 0 && session->pipe.fiber != NULL)
+        fiber_wake(session->pipe.fiber);
+}
+
+void
+call_complete(struct grpc_call *call)
+{
+    struct session *session = call->session;
+    call->is_whole = true;
+    if (call->state != CALL_RECEIVING)
+        return;
+    enum inbox_verdict verdict = inbox_end(&call->inbox);
+    if (verdict != INBOX_OK) {
+        call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));
+        return;
+    }
+    if (session->patience < PATIENCE_MAX)
+        session->patience += PATIENCE_PER_CALL;
+    call_move(call, CALL_READY);
+    runner_wanted(session);
+}
+
+/* ---- the end ---- */
+
+/* Tells the keeper of a parked call that it is gone. */
+static void
+call_let_go(struct grpc_call *call)
+{
+    void (*on_gone)(void *) = call->on_gone;
+    check(call->state == CALL_PARKED);
+    call->on_gone = NULL; /* once */
+    if (on_gone != NULL)
+        on_gone(call->gone_context);
+}
+
+void
+call_refuse(struct grpc_call *call, enum grpc_status status, const char *message)
+{
+    answer_status(call, (int)status, message, NULL, (struct slice){0});
+}
+
+static void
+deadline_passed(struct timer *timer)
+{
+    struct grpc_call *call = container_of(timer, struct grpc_call, timer);
+    if (call->state == CALL_GONE)
+        return;
+    if (call->state == CALL_ANSWERED) { /* the client does not take its answer */
+        nghttp2_submit_rst_stream(call->session->pipe.session, NGHTTP2_FLAG_NONE, call->stream_id,
+                                  NGHTTP2_CANCEL);
+        http2_pipe_schedule(&call->session->pipe);
+        return;
+    }
+    call->is_expired = true;
+    if (call->state == CALL_PARKED)
+        call_let_go(call);
+    call_refuse(call, GRPC_DEADLINE_EXCEEDED, "the deadline of the call has passed");
+    if (call->fiber != NULL)
+        fiber_cancel(call->fiber);
+}
+
+void
+call_close(struct grpc_call *call)
+{
+    check(!call->is_closed && call->state != CALL_GONE);
+    call->is_closed = true;
+    level_add(call->session->home->server->metrics.streams, -1);
+    if (call->state == CALL_PARKED)
+        call_let_go(call);
+    if (call->fiber == NULL) {
+        call_free(call);
+        return;
+    }
+    call_move(call, CALL_GONE);
+    fiber_cancel(call->fiber);
+}

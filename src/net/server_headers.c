@@ -1,0 +1,254 @@
+/* server_headers.c - the headers of requests, kept once for all calls that sent the same.
+ *
+ * The clients of one connection send the same dozen headers with every call; only grpc-timeout
+ * differs. So a header block is kept as one piece of bytes with a reference count, the last few of
+ * a connection are remembered, and a block that was seen before costs a memcmp: no copy, no check
+ * for duplicates, no memory per parked call. What the headers say about admission is found out once
+ * per distinct block. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "net/server_inside.h"
+
+#define ENTRY_SIZE  (2 * sizeof(uint16_t))
+#define GATHER_KEEP 4096 /* a larger gather block is given back after its request */
+
+struct entry {
+    struct slice name;
+    struct slice value;
+};
+
+static const struct slice timeout_name = SLICE_LITERAL("grpc-timeout");
+
+/* ---- gathering ---- */
+
+void
+header_begin(struct header_gather *gather)
+{
+    gather->length = 0;
+    gather->count = 0;
+    gather->timeout_count = 0;
+    gather->timeout_length = 0;
+    gather->is_too_large = false;
+}
+
+static void
+gather_reserve(struct header_gather *gather, size_t more)
+{
+    size_t wanted = gather->length + more;
+    if (wanted <= gather->room)
+        return;
+    size_t room = gather->room == 0 ? 1024 : gather->room * 2;
+    gather->room = room < wanted ? wanted : room;
+    gather->bytes = memory_realloc(gather->bytes, gather->room);
+}
+
+static void
+gather_put(struct header_gather *gather, const void *bytes, size_t count)
+{
+    if (count > 0)
+        memcpy(gather->bytes + gather->length, bytes, count);
+    gather->length += count;
+}
+
+/* A timeout that does not fit cannot be valid: its length alone says so later. */
+static void
+gather_timeout(struct header_gather *gather, struct slice value)
+{
+    size_t room = sizeof gather->timeout;
+    gather->timeout_count++;
+    gather->timeout_length = (uint8_t)(value.length > room ? 0 : value.length);
+    if (gather->timeout_length > 0)
+        memcpy(gather->timeout, value.data, value.length);
+}
+
+void
+header_add(struct header_gather *gather, struct slice name, struct slice value)
+{
+    size_t size = ENTRY_SIZE + name.length + value.length;
+    gather->count++;
+    bool fits = gather->count <= HEADER_COUNT_MAX && gather->length + size <= HEADER_BYTES_MAX;
+    if (!fits || gather->is_too_large) {
+        gather->is_too_large = true;
+        return;
+    }
+    if (slice_equal(name, timeout_name)) {
+        gather_timeout(gather, value);
+        return;
+    }
+    uint16_t lengths[2] = {(uint16_t)name.length, (uint16_t)value.length};
+    gather_reserve(gather, size);
+    gather_put(gather, lengths, sizeof lengths);
+    gather_put(gather, name.data, name.length);
+    gather_put(gather, value.data, value.length);
+}
+
+/* ---- reading a block ---- */
+
+static bool
+entry_next(struct slice *rest, struct entry *entry)
+{
+    if (rest->length == 0)
+        return false;
+    uint16_t lengths[2];
+    check(rest->length >= sizeof lengths);
+    memcpy(lengths, rest->data, sizeof lengths);
+    entry->name = slice_of(rest->data + ENTRY_SIZE, lengths[0]);
+    entry->value = slice_of(rest->data + ENTRY_SIZE + lengths[0], lengths[1]);
+    check(rest->length >= ENTRY_SIZE + lengths[0] + lengths[1]);
+    *rest = slice_skip(*rest, ENTRY_SIZE + lengths[0] + lengths[1]);
+    return true;
+}
+
+struct slice
+header_find(const struct header_block *block, struct slice name)
+{
+    struct slice rest = slice_of(block->bytes, block->length);
+    struct entry entry;
+    while (entry_next(&rest, &entry))
+        if (slice_equal(entry.name, name))
+            return entry.value;
+    return (struct slice){0};
+}
+
+/* ---- what the headers say ---- */
+
+static struct slice
+find(const struct header_block *block, const char *name)
+{
+    return header_find(block, slice_text(name));
+}
+
+/* At most HEADER_COUNT_MAX entries, once per distinct block: comparing all pairs is cheap enough.
+ */
+static bool
+has_duplicate(const struct header_block *block)
+{
+    struct slice rest = slice_of(block->bytes, block->length);
+    struct entry entry, other;
+    while (entry_next(&rest, &entry)) {
+        struct slice later = rest;
+        while (entry_next(&later, &other))
+            if (slice_equal(entry.name, other.name))
+                return true;
+    }
+    return false;
+}
+
+/* "application/grpc", alone or followed by "+proto", ";charset=..." */
+static bool
+is_grpc_type(struct slice type)
+{
+    struct slice base = slice_text("application/grpc");
+    if (!slice_starts_with(type, base))
+        return false;
+    return type.length == base.length || type.data[base.length] == '+' ||
+           type.data[base.length] == ';';
+}
+
+static bool
+is_proto_or_absent(const struct header_block *block)
+{
+    struct slice type = find(block, "content-type");
+    struct slice encoding = find(block, "rpc-encoding");
+    struct slice plus = slice_text("application/grpc+");
+    if (slice_starts_with(type, plus) &&
+        !slice_starts_with(slice_skip(type, plus.length), slice_text("proto")))
+        return false;
+    return encoding.length == 0 || slice_equal(encoding, slice_text("proto"));
+}
+
+static struct header_verdict
+refusal(enum grpc_status status, const char *message)
+{
+    return (struct header_verdict){.http_status = 200, .status = status, .message = message};
+}
+
+static struct header_verdict
+judge(const struct header_block *block, struct slice service_name)
+{
+    if (!slice_equal(find(block, ":method"), slice_text("POST")))
+        return (struct header_verdict){.http_status = 405};
+    if (!is_grpc_type(find(block, "content-type")))
+        return (struct header_verdict){.http_status = 415};
+    if (has_duplicate(block))
+        return refusal(GRPC_INVALID_ARGUMENT, "a request header is given twice");
+    struct slice service = find(block, "rpc-service");
+    if (service.length > 0 && !slice_equal(service, service_name))
+        return refusal(GRPC_UNIMPLEMENTED, "rpc-service names a service that is not here");
+    if (!is_proto_or_absent(block))
+        return refusal(GRPC_UNIMPLEMENTED, "only the encoding proto is supported");
+    return refusal(GRPC_OK, NULL);
+}
+
+/* ---- the cache ---- */
+
+static void
+cache_put(struct header_gather *gather, size_t place, struct header_block *block)
+{
+    memmove(gather->cache + 1, gather->cache, place * sizeof gather->cache[0]);
+    gather->cache[0] = block;
+}
+
+static struct header_block *
+cache_find(struct header_gather *gather)
+{
+    for (size_t i = 0; i < HEADER_CACHE_SIZE; i++) {
+        struct header_block *block = gather->cache[i];
+        if (block == NULL || block->length != gather->length)
+            continue;
+        if (memcmp(block->bytes, gather->bytes, gather->length) == 0) {
+            cache_put(gather, i, block);
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static struct header_block *
+block_new(const struct header_gather *gather, struct slice service_name)
+{
+    struct header_block *block = memory_alloc(sizeof *block + gather->length);
+    *block = (struct header_block){.references = 1, .length = gather->length};
+    if (gather->length > 0)
+        memcpy(block->bytes, gather->bytes, gather->length);
+    block->path = find(block, ":path");
+    block->verdict = judge(block, service_name);
+    return block;
+}
+
+struct header_block *
+header_end(struct header_gather *gather, struct slice service_name)
+{
+    struct header_block *block = cache_find(gather);
+    if (block == NULL) {
+        block = block_new(gather, service_name);
+        if (gather->cache[HEADER_CACHE_SIZE - 1] != NULL)
+            header_release(gather->cache[HEADER_CACHE_SIZE - 1]);
+        cache_put(gather, HEADER_CACHE_SIZE - 1, block);
+    }
+    if (gather->room > GATHER_KEEP) {
+        memory_free(gather->bytes);
+        gather->bytes = NULL;
+        gather->room = 0;
+    }
+    block->references++;
+    return block;
+}
+
+void
+header_release(struct header_block *block)
+{
+    check(block->references > 0);
+    if (--block->references == 0)
+        memory_free(block);
+}
+
+void
+header_gather_free(struct header_gather *gather)
+{
+    for (size_t i = 0; i < HEADER_CACHE_SIZE; i++)
+        if (gather->cache[i] != NULL)
+            header_release(gather->cache[i]);
+    memory_free(gather->bytes);
+    *gather = (struct header_gather){0};
+}

@@ -1,0 +1,268 @@
+/* server_inside.h - the server's own structures. Private to net/server*.c and its fuzzer.
+ *
+ * Who owns what: the server has one server_loop per loop of the process; a server_loop has its
+ * connections and spare calls; a session is one HTTP/2 connection without its socket's waiting; a
+ * call belongs to its session until its stream is closed and its handler has returned, whichever
+ * comes last.
+ *
+ * A call moves like this (each arrow is a function of server_call.c):
+ *
+ *   RECEIVING → READY → RUNNING → PARKED → ANSWERED → (freed)
+ *       └─────────┴────────┴─────────┴──────────────↗        an answer may come from every state
+ *   RUNNING, or ANSWERED while the handler still runs → GONE when the stream closes; freed when the
+ * handler returns. */
+#ifndef CADENZA_NET_SERVER_INSIDE_H
+#define CADENZA_NET_SERVER_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "fiber/clock.h"
+#include "fiber/sync.h"
+#include "fiber/timer.h"
+#include "net/http2.h"
+#include "net/inbox.h"
+#include "net/server.h"
+
+/* Bounds that nobody needs to configure. */
+#define HEADER_BYTES_MAX   65536 /* names and values of one request */
+#define HEADER_COUNT_MAX   128
+#define HANDLERS_MAX       4096 /* of one connection at a time, those of cancelled calls included */
+#define RUNNERS_MAX        16384           /* fibers with a handler, of all loops together */
+#define UNREAD_ANSWERS_MAX 10000           /* a peer that leaves more unread is not read either */
+#define SPARE_CALLS_MAX    1024            /* kept for reuse, per loop */
+#define RAPID_RESET_AGE    NS_PER_S        /* a stream reset younger than this costs patience */
+#define PATIENCE_MAX       20000           /* frames that do nothing useful; more means GOAWAY */
+#define PATIENCE_PER_S     10000           /* what comes back per second */
+#define PATIENCE_PER_CALL  8               /* and with every good request */
+#define HANDSHAKE_TIMEOUT  (10 * NS_PER_S) /* TLS, preface and first SETTINGS */
+#define LINGER_TIMEOUT     (NS_PER_S / 2)  /* for a peer to read our last words */
+#define LINGER_CLOSING     (NS_PER_S / 10) /* the same while the server closes */
+#define LINGER_BYTES       (1 << 20)
+#define NOTICE_TIMEOUT     (1 * NS_PER_S) /* between the two GOAWAYs of a graceful end */
+#define REQUEST_ARENA_MAX  4096           /* larger messages grow with what has come */
+#define CALL_ARENA_SIZE    384
+
+struct server_metrics {
+    struct gauge *connections, *streams, *handlers, *parked;
+    struct counter *accepted, *refused, *calls, *bytes_in, *bytes_out, *resets, *protocol_errors;
+};
+
+/* --- headers of a request, shared by all calls of a connection that sent the same
+ * --------------------- */
+
+/* What the headers alone say about a request. */
+struct header_verdict {
+    int http_status;         /* not 200: no gRPC at all, answered with this */
+    enum grpc_status status; /* not OK: refused before the body is read */
+    const char *message;     /* literal */
+};
+
+/* Entries { uint16 name length, uint16 value length, name, value }; all but grpc-timeout, which
+ * changes with every call. */
+struct header_block {
+    unsigned references;
+    struct slice path;
+    struct header_verdict verdict;
+    size_t length;
+    uint8_t bytes[];
+};
+
+#define HEADER_CACHE_SIZE 4
+/* Collects the header block that is just arriving, and remembers the last distinct ones. */
+struct header_gather {
+    uint8_t *bytes;
+    size_t length, room;
+    unsigned count;
+    unsigned timeout_count;
+    bool is_too_large;
+    uint8_t timeout[9]; /* text of grpc-timeout */
+    uint8_t timeout_length;
+    struct header_block *cache[HEADER_CACHE_SIZE]; /* most recently used first */
+};
+
+void header_begin(struct header_gather *gather);
+void header_add(struct header_gather *gather, struct slice name, struct slice value);
+/* The block, new or known, with one more reference. `service_name` is what rpc-service must be. */
+struct header_block *header_end(struct header_gather *gather, struct slice service_name);
+struct slice header_find(const struct header_block *block, struct slice name);
+void header_release(struct header_block *block);
+void header_gather_free(struct header_gather *gather);
+
+/* --- a session
+ * ---------------------------------------------------------------------------------------- */
+
+enum call_state {
+    CALL_RECEIVING, /* headers are here, the body is not */
+    CALL_READY,     /* whole, waits for a runner */
+    CALL_RUNNING,   /* its handler runs and has not answered */
+    CALL_PARKED,    /* kept by somebody who will answer */
+    CALL_ANSWERED,  /* the answer is with HTTP/2, the stream still open */
+    CALL_GONE,      /* the stream is closed, the handler still runs */
+    CALL_STATE_COUNT
+};
+
+struct session {
+    struct http2_pipe pipe; /* first: nghttp2 gives it to the send callback */
+    struct server_loop *home;
+    const char *peer;
+    struct list hungry_node;             /* in home->hungry while it has calls to run */
+    struct list calls[CALL_STATE_COUNT]; /* each in the order in which they came there */
+    size_t call_count;                   /* all that live */
+    size_t handler_count;                /* fibers that run */
+    struct header_gather headers;
+    size_t request_bytes; /* of calls up to RUNNING */
+    size_t answer_bytes;  /* of calls that are ANSWERED */
+    size_t answer_count;  /* calls that are ANSWERED */
+    uint64_t bytes_shown; /* of the pipe's bytes_out, in the metrics already */
+    size_t owed;          /* received, not yet given back to the connection's window */
+    int64_t began;        /* monotonic */
+    int64_t heard;        /* when the last bytes came */
+    int64_t ping_sent;    /* 0: none is under way */
+    int64_t patience;     /* left, see PATIENCE_MAX */
+    int64_t patience_at;  /* when it was last refilled */
+    bool has_settings;    /* the peer's first SETTINGS came: it speaks HTTP/2 */
+    bool is_noticed;      /* first GOAWAY sent */
+    bool is_finalled;     /* second GOAWAY sent */
+    bool is_ended;        /* all streams are gone; only handlers are waited for */
+    int64_t noticed_at;
+};
+
+struct grpc_call {
+    struct list node; /* in session->calls[state] */
+    struct session *session;
+    struct header_block *headers;
+    struct arena *arena;
+    struct fiber *fiber; /* of the handler, NULL when it does not run */
+    const void *method;
+    struct inbox inbox; /* the request */
+    struct slice reply; /* in the arena */
+    size_t reply_sent;  /* bytes of prefix and reply handed to HTTP/2 */
+    struct timer timer; /* at the deadline */
+    int64_t began, deadline;
+    void (*on_gone)(void *context);
+    void *gone_context;
+    int32_t stream_id;
+    uint8_t state; /* enum call_state */
+    bool has_timeout : 1;
+    bool is_whole : 1;   /* the request has ended */
+    bool is_expired : 1; /* answered for its handler: what that says later is dropped */
+    bool is_closed : 1;  /* its stream is */
+    bool is_parked : 1;  /* the handler has parked it, also when it was gone already */
+    uint8_t timeout_length;
+    uint8_t timeout[9];
+};
+
+/* Makes a session on a socket (NULL: no output), its SETTINGS queued. */
+void session_init(struct session *session, struct server_loop *home, struct socket *socket,
+                  const char *peer);
+/* Feeds what came from the socket. False: of no use any more; flush (a GOAWAY may be there) and end
+ * it. */
+must_use bool session_receive(struct session *session, struct slice bytes);
+/* Looks at the clock: timeouts, keepalive, the steps of a graceful end. False: end it now. `next`:
+ * when to look again. */
+must_use bool session_tick(struct session *session, int64_t now, int64_t *next);
+/* Has it said and heard all it will? */
+bool session_is_over(const struct session *session);
+/* First step of a graceful end. */
+void session_notice(struct session *session);
+/* Every stream is gone from here on; handlers are cancelled. Closes the pipe. */
+void session_end(struct session *session);
+/* After session_end and when no handler runs. */
+void session_free(struct session *session);
+/* Brings the metric of bytes sent up to date. */
+void session_show_bytes(struct session *session);
+/* Gives received bytes back to the connection's window unless too much is held. */
+void session_pay(struct session *session);
+/* One more frame that did nothing useful. */
+void session_annoy(struct session *session, int64_t cost);
+/* The nghttp2 callbacks, server_callbacks.c. */
+void session_set_callbacks(nghttp2_session_callbacks *callbacks);
+
+/* --- calls
+ * -------------------------------------------------------------------------------------------- */
+
+/* A new call of the session, state RECEIVING. Takes over the reference to `headers`. */
+struct grpc_call *call_new(struct session *session, int32_t stream_id,
+                           struct header_block *headers);
+/* A piece of the body has come. */
+void call_receive(struct grpc_call *call, struct slice piece);
+/* The request has ended: run it, or say what is wrong. */
+void call_complete(struct grpc_call *call);
+/* Runs the handler of a READY call in the current fiber. Yields as the handler does. */
+void call_run(struct grpc_call *call);
+/* Answers with a bare status: refused by the transport. */
+void call_refuse(struct grpc_call *call, enum grpc_status status, const char *message);
+/* The stream is closed: the call is freed now, or when its handler returns. */
+void call_close(struct grpc_call *call);
+/* Moves the call to another state and keeps the sums of the session right. */
+void call_move(struct grpc_call *call, enum call_state state);
+
+/* server_runner.c: sees to it that the session's READY calls are run, unless it has too many
+ * handlers already. */
+void runner_wanted(struct session *session);
+
+/* server_answer.c: each hands an answer to HTTP/2 and moves the call to ANSWERED. */
+void answer_message(struct grpc_call *call, struct slice message);
+void answer_status(struct grpc_call *call, int status, const char *message, const char *detail_type,
+                   struct slice detail);
+void answer_http_status(struct grpc_call *call, int http_status);
+/* nghttp2's send_data_callback. */
+int answer_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *frame_header,
+                     size_t length, nghttp2_data_source *source, void *user_data);
+
+/* --- the server
+ * --------------------------------------------------------------------------------------- */
+
+struct server_loop {
+    struct grpc_server *server;
+    struct list connections; /* struct connection */
+    struct list hungry;      /* sessions with READY calls that may run, served in turn */
+    unsigned runners;        /* fibers for handlers */
+    unsigned runners_max;
+    bool is_runner_due; /* one was started and has not begun */
+    struct latch open;  /* one per connection and runner */
+    struct list spare_calls;
+    size_t spare_count;
+    uint8_t *scratch;
+    bool is_closing;
+    int64_t close_deadline;
+};
+
+struct grpc_server {
+    struct grpc_server_options options; /* defaults filled in */
+    struct slice service_name;
+    struct server_metrics metrics;
+    struct loop *home; /* where it was opened; has the listener */
+    struct listener *listener;
+    struct latch accepting;
+    unsigned next_loop;
+    atomic_uint connection_count;
+    unsigned loop_count;
+    struct server_loop loops[];
+};
+
+void server_loop_init(struct server_loop *home, struct grpc_server *server);
+void server_loop_free(struct server_loop *home);
+/* Fills zeros with the defaults of server.h, looks up the metrics. */
+void server_configure(struct grpc_server *server, const struct grpc_server_options *options);
+/* Serves a socket on the current loop, in a fiber of its own. */
+void connection_start(struct server_loop *home, struct socket *socket);
+/* Begins the graceful end of all connections of this loop. */
+void connection_close_all(struct server_loop *home, int64_t deadline);
+
+/* Metrics may be absent. */
+static inline void
+count_add(struct counter *counter, uint64_t amount)
+{
+    if (counter != NULL && amount > 0)
+        counter_add(counter, amount);
+}
+
+static inline void
+level_add(struct gauge *gauge, int64_t amount)
+{
+    if (gauge != NULL)
+        gauge_add(gauge, amount);
+}
+
+#endif

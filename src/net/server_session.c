@@ -1,0 +1,281 @@
+/* server_session.c - one HTTP/2 connection of the server: bytes in, calls out, and the clock.
+ *
+ * It knows no waiting: whoever owns the socket feeds bytes (session_receive) and looks at the clock
+ * when told to (session_tick). So a fuzzer can drive it without a socket.
+ *
+ * Memory is bounded by windows: the connection's window is only given back while the bytes that
+ * calls hold are below the bound; a peer that goes on sending runs out of window, not we out of
+ * memory. */
+#include "base/check.h"
+#include "net/server_inside.h"
+
+static void
+submit_settings(struct session *session)
+{
+    const struct grpc_server_options *options = &session->home->server->options;
+    nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options->streams_max},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP2_STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_BYTES_MAX},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    nghttp2_session *http = session->pipe.session;
+    int failed = nghttp2_submit_settings(http, NGHTTP2_FLAG_NONE, settings, array_length(settings));
+    check_that(failed == 0, "%s", nghttp2_strerror(failed));
+    failed =
+        nghttp2_session_set_local_window_size(http, NGHTTP2_FLAG_NONE, 0, HTTP2_CONNECTION_WINDOW);
+    check_that(failed == 0, "%s", nghttp2_strerror(failed));
+}
+
+void
+session_init(struct session *session, struct server_loop *home, struct socket *socket,
+             const char *peer)
+{
+    int64_t now = clock_monotonic();
+    *session = (struct session){
+        .home = home,
+        .peer = peer,
+        .began = now,
+        .heard = now,
+        .patience = PATIENCE_MAX,
+        .patience_at = now,
+    };
+    for (size_t i = 0; i < CALL_STATE_COUNT; i++)
+        list_init(&session->calls[i]);
+    list_init(&session->hungry_node);
+    http2_pipe_init(&session->pipe, socket, home->scratch);
+    session->pipe.unsent = &session->answer_bytes;
+
+    nghttp2_option *option = http2_options();
+    nghttp2_session_callbacks *callbacks = http2_callbacks();
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    session_set_callbacks(callbacks);
+    int failed = nghttp2_session_server_new3(&session->pipe.session, callbacks, session, option,
+                                             http2_memory());
+    check_that(failed == 0, "%s", nghttp2_strerror(failed));
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(option);
+    submit_settings(session);
+    http2_pipe_schedule(&session->pipe);
+}
+
+/* ---- bytes ---- */
+
+static uint32_t
+code_of(ssize_t failure)
+{
+    return failure == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_INTERNAL_ERROR;
+}
+
+bool
+session_receive(struct session *session, struct slice bytes)
+{
+    nghttp2_session *http = session->pipe.session;
+    session->heard = clock_monotonic();
+    count_add(session->home->server->metrics.bytes_in, bytes.length);
+    ssize_t taken = nghttp2_session_mem_recv(http, bytes.data, bytes.length);
+    if (taken < 0) {
+        count_add(session->home->server->metrics.protocol_errors, 1);
+        if (taken != NGHTTP2_ERR_BAD_CLIENT_MAGIC)
+            nghttp2_session_terminate_session(http, code_of(taken));
+        return false;
+    }
+    check((size_t)taken == bytes.length);
+    session_pay(session);
+    if (nghttp2_session_want_write(http) != 0)
+        http2_pipe_schedule(&session->pipe);
+    return true;
+}
+
+void
+session_show_bytes(struct session *session)
+{
+    count_add(session->home->server->metrics.bytes_out,
+              session->pipe.bytes_out - session->bytes_shown);
+    session->bytes_shown = session->pipe.bytes_out;
+}
+
+void
+session_pay(struct session *session)
+{
+    size_t held = session->request_bytes + session->answer_bytes;
+    if (session->owed == 0 || held > session->home->server->options.connection_bytes_max)
+        return;
+    if (session->is_ended)
+        return;
+    size_t owed = session->owed;
+    session->owed = 0;
+    nghttp2_session_consume_connection(session->pipe.session, owed);
+}
+
+void
+session_annoy(struct session *session, int64_t cost)
+{
+    session->patience -= cost;
+    if (session->patience > 0)
+        return;
+    int64_t now = clock_monotonic();
+    session->patience += (now - session->patience_at) / (NS_PER_S / PATIENCE_PER_S);
+    session->patience_at = now;
+    if (session->patience > PATIENCE_MAX)
+        session->patience = PATIENCE_MAX;
+    if (session->patience > 0)
+        return;
+    count_add(session->home->server->metrics.protocol_errors, 1);
+    nghttp2_session_terminate_session(session->pipe.session, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+bool
+session_is_over(const struct session *session)
+{
+    return session->pipe.is_broken || (nghttp2_session_want_read(session->pipe.session) == 0 &&
+                                       http2_pipe_is_drained(&session->pipe));
+}
+
+/* ---- the clock ---- */
+
+static void
+earliest(int64_t *next, int64_t due)
+{
+    if (due < *next)
+        *next = due;
+}
+
+/* False: the preface and the first SETTINGS did not come in time. */
+static bool
+is_shaking_hands(const struct session *session, int64_t now, int64_t *next)
+{
+    int64_t timeout = session->home->server->options.request_timeout;
+    if (timeout > HANDSHAKE_TIMEOUT)
+        timeout = HANDSHAKE_TIMEOUT;
+    earliest(next, session->began + timeout);
+    return now - session->began < timeout;
+}
+
+/* Requests that take too long to arrive: they came in order, so the first is the oldest. */
+static void
+expire_requests(struct session *session, int64_t now, int64_t *next)
+{
+    int64_t timeout = session->home->server->options.request_timeout;
+    struct list *receiving = &session->calls[CALL_RECEIVING];
+    while (!list_is_empty(receiving)) {
+        struct grpc_call *call = list_entry(receiving->next, struct grpc_call, node);
+        if (now - call->began < timeout) {
+            earliest(next, call->began + timeout);
+            return;
+        }
+        call_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request did not arrive in time");
+    }
+}
+
+static void
+send_ping(struct session *session, int64_t now)
+{
+    nghttp2_submit_ping(session->pipe.session, NGHTTP2_FLAG_NONE, NULL);
+    session->ping_sent = now;
+    http2_pipe_schedule(&session->pipe);
+}
+
+/* False: the peer has not answered a ping in time. */
+static bool
+keep_alive(struct session *session, int64_t now, int64_t *next)
+{
+    const struct grpc_server_options *options = &session->home->server->options;
+    if (session->ping_sent == 0 && now - session->heard >= options->idle_ping)
+        send_ping(session, now);
+    if (session->ping_sent == 0) {
+        earliest(next, session->heard + options->idle_ping);
+        return true;
+    }
+    earliest(next, session->ping_sent + options->ping_timeout);
+    return now - session->ping_sent < options->ping_timeout;
+}
+
+/* False: output waits and the peer has taken nothing for too long. */
+static bool
+is_moving(const struct session *session, int64_t now, int64_t *next)
+{
+    const struct grpc_server_options *options = &session->home->server->options;
+    const struct http2_pipe *pipe = &session->pipe;
+    int64_t patience;
+    if (http2_pipe_is_blocked(pipe))
+        patience = options->ping_timeout;
+    else if (session->answer_bytes > 0)
+        patience = options->request_timeout;
+    else
+        return true;
+    earliest(next, pipe->progress_at + patience);
+    return now - pipe->progress_at < patience;
+}
+
+void
+session_notice(struct session *session)
+{
+    if (session->is_noticed)
+        return;
+    session->is_noticed = true;
+    session->noticed_at = clock_monotonic();
+    nghttp2_submit_shutdown_notice(session->pipe.session);
+    send_ping(session, session->noticed_at);
+}
+
+static void
+send_final_goaway(struct session *session)
+{
+    nghttp2_session *http = session->pipe.session;
+    session->is_finalled = true;
+    nghttp2_submit_goaway(http, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(http),
+                          NGHTTP2_NO_ERROR, NULL, 0);
+    http2_pipe_schedule(&session->pipe);
+}
+
+static void
+finish_notice(struct session *session, int64_t now, int64_t *next)
+{
+    if (!session->is_noticed || session->is_finalled)
+        return;
+    if (session->noticed_at == 0 || now - session->noticed_at >= NOTICE_TIMEOUT)
+        send_final_goaway(session);
+    else
+        earliest(next, session->noticed_at + NOTICE_TIMEOUT);
+}
+
+bool
+session_tick(struct session *session, int64_t now, int64_t *next)
+{
+    *next = NEVER;
+    session_show_bytes(session);
+    if (!session->has_settings && !is_shaking_hands(session, now, next))
+        return false;
+    if (session->home->is_closing) {
+        session_notice(session);
+        earliest(next, session->home->close_deadline);
+        if (now >= session->home->close_deadline)
+            return false;
+    }
+    finish_notice(session, now, next);
+    expire_requests(session, now, next);
+    return keep_alive(session, now, next) && is_moving(session, now, next);
+}
+
+/* ---- the end ---- */
+
+void
+session_end(struct session *session)
+{
+    check(!session->is_ended);
+    session->is_ended = true;
+    for (size_t state = 0; state < CALL_GONE; state++)
+        while (!list_is_empty(&session->calls[state]))
+            call_close(list_entry(session->calls[state].next, struct grpc_call, node));
+    list_remove(&session->hungry_node);
+    session_show_bytes(session);
+    http2_pipe_close(&session->pipe);
+}
+
+void
+session_free(struct session *session)
+{
+    check(session->is_ended && session->handler_count == 0 && session->call_count == 0);
+    header_gather_free(&session->headers);
+}
