@@ -91,7 +91,7 @@ TEST(domain_sim, the_same_seed_gives_the_same_trace)
 TEST(domain_sim, an_hour_passes_and_nothing_is_lost)
 {
     struct outcome outcome = storm(test_seed(0), 3600 * NS_PER_S, 3, 12 * NS_PER_S, 60 * NS_PER_S);
-    EXPECT(outcome.acknowledged > 500);
+    EXPECT(outcome.acknowledged > 200);
     printf("    an hour: %llu steps, %llu calls\n", (unsigned long long)outcome.steps,
            (unsigned long long)outcome.calls);
 }

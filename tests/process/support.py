@@ -120,7 +120,7 @@ def run(binary, *arguments, **options):
 
 
 def main(module):
-    """Runs every test_*(binary, folder) of a module, each in its own folder. argv: binary [part]."""
+    """Runs every test_*(binary, folder) of a module in a folder of its own. argv: binary [part]."""
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
     passed = failed = 0
