@@ -1,6 +1,6 @@
 # What every folder of src/ uses: flags, libraries found once, and three verbs:
 #   cadenza_library(NAME SOURCES ... [DEPS ...])       a folder's static library
-#   cadenza_test(NAME SOURCES ... [DEPS ...] [LABELS release tsan] [ENV A=b ...] [TIMEOUT seconds])
+#   cadenza_test(NAME SOURCES ... [DEPS ...] [LABELS release tsan] [ENV A=b ...] [ARGS ...] [TIMEOUT seconds])
 #                                                      a test program beside its source, run by ctest
 #   cadenza_fuzzer(NAME SOURCES ... [DEPS ...])        a libFuzzer target; replays its corpus in the tests
 find_package(PkgConfig REQUIRED)
@@ -54,10 +54,10 @@ endfunction()
 
 # LABELS say where a test runs besides the ASan build: release, tsan. tests_<label> builds those alone.
 function(cadenza_test name)
-    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENV" ${ARGN})
+    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENV;ARGS" ${ARGN})
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE base_test ${ARG_DEPS})
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 300)
     endif()

@@ -1,0 +1,156 @@
+/* backup.c - a checkpoint of a store that works, and the way back.
+ *
+ * A backup is a data folder already: RocksDB's checkpoint (table files linked, nothing copied on
+ * the same file system, no log: memtables are flushed for it) and an identity that says "restored,
+ * guards to be raised". So even who copies a backup by hand gets a folder that knows where it comes
+ * from. Restoring copies: the backup stays what it is.
+ *
+ * The identity is written last, in both directions: a folder without it is neither a backup nor a
+ * data folder. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "fiber/file.h"
+#include "store/rocks/inside.h"
+
+#define COPY_CHUNK (1 << 20)
+
+/* --- backup ---------------------------------------------------------------------------------- */
+
+struct checkpoint {
+    struct rocks *rocks;
+    const char *database; /* where it goes; must not exist */
+    char *failure;
+};
+
+static void
+checkpoint_run(void *argument)
+{
+    struct checkpoint *work = argument;
+    rocksdb_checkpoint_t *checkpoint =
+        rocksdb_checkpoint_object_create(work->rocks->db, &work->failure);
+    if (checkpoint == NULL)
+        return;
+    rocksdb_checkpoint_create(checkpoint, work->database, 0, &work->failure);
+    rocksdb_checkpoint_object_destroy(checkpoint);
+}
+
+static struct error *
+check_absent(const char *folder, struct arena *arena)
+{
+    const char **names;
+    struct error *err = folder_list(folder, arena, &names);
+    if (err != NULL && err->kind == ERR_NOT_FOUND)
+        return NULL;
+    if (err != NULL)
+        return err;
+    return error_new(arena, ERR_BAD_REQUEST, "%s exists already: a backup makes its own folder",
+                     folder);
+}
+
+struct error *
+rocks_backup(struct store *store, const char *folder, struct arena *arena)
+{
+    struct rocks *rocks = rocks_of(store);
+    struct error *err = check_absent(folder, arena);
+    if (err == NULL)
+        err = folder_create(folder, arena);
+    if (err != NULL)
+        return error_wrap(err, "back up");
+    struct checkpoint work = {.rocks = rocks, .database = folder_join(arena, folder, "rocks")};
+    err = pool_run(checkpoint_run, &work, arena);
+    if (err == NULL && work.failure != NULL)
+        err = setup_error(arena, work.failure, "back up");
+    if (err != NULL)
+        return err;
+    struct folder_identity identity = rocks->folder->identity;
+    check(identity.is_made);
+    identity.was_closed = true;
+    identity.is_restored = true;
+    identity.raise_guards = true;
+    err = folder_write_identity(folder, &identity, arena);
+    return err == NULL ? folder_sync(folder, arena) : err;
+}
+
+/* --- restore --------------------------------------------------------------------------------- */
+
+struct copying {
+    const char *from, *to; /* paths */
+    struct arena *arena;
+    struct error *err;
+};
+
+static bool
+copy_bytes(int from, int to, uint8_t *room)
+{
+    for (;;) {
+        ssize_t count = read(from, room, COPY_CHUNK);
+        if (count <= 0)
+            return count == 0 && fsync(to) == 0;
+        for (ssize_t done = 0; done < count;) {
+            ssize_t written = write(to, room + done, (size_t)(count - done));
+            if (written <= 0)
+                return false;
+            done += written;
+        }
+    }
+}
+
+static void
+copy_file(void *argument)
+{
+    struct copying *copying = argument;
+    int from = open(copying->from, O_RDONLY | O_CLOEXEC);
+    int to = open(copying->to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool is_good = from >= 0 && to >= 0;
+    if (is_good)
+        is_good = copy_bytes(from, to, arena_alloc(copying->arena, COPY_CHUNK));
+    if (!is_good)
+        copying->err = error_new(copying->arena, ERR_IO, "copy %s to %s: %s", copying->from,
+                                 copying->to, strerror(errno));
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+}
+
+/* All files of a folder that has no folders in it. */
+static struct error *
+copy_folder(const char *from, const char *to, struct arena *arena)
+{
+    const char **names;
+    struct error *err = folder_list(from, arena, &names);
+    if (err == NULL)
+        err = folder_create(to, arena);
+    for (size_t i = 0; err == NULL && names[i] != NULL; i++) {
+        scoped(arena_drop) struct arena *scratch = arena_new(0);
+        struct copying copying = {.from = folder_join(scratch, from, names[i]),
+                                  .to = folder_join(scratch, to, names[i]),
+                                  .arena = scratch};
+        err = pool_run(copy_file, &copying, arena);
+        if (err == NULL)
+            err = error_copy(arena, copying.err);
+    }
+    return err == NULL ? folder_sync(to, arena) : err;
+}
+
+struct error *
+rocks_restore(const char *backup, const char *path, struct arena *arena)
+{
+    struct folder_identity identity;
+    struct error *err = folder_read_identity(backup, arena, &identity);
+    if ((err == NULL && !identity.raise_guards) || (err != NULL && err->kind == ERR_NOT_FOUND))
+        return error_new(arena, ERR_BAD_REQUEST, "%s is not a backup", backup);
+    if (err == NULL)
+        err = folder_check_empty(path, arena);
+    if (err == NULL)
+        err = folder_create(path, arena);
+    if (err == NULL)
+        err = copy_folder(folder_join(arena, backup, "rocks"), folder_join(arena, path, "rocks"),
+                          arena);
+    if (err == NULL)
+        err = folder_write_identity(path, &identity, arena);
+    return err == NULL ? NULL : error_wrap(err, "restore %s from %s", path, backup);
+}

@@ -1,0 +1,266 @@
+/* folder.c - a data folder says what it is before anybody opens what is in it.
+ *
+ *   DIR/CADENZA       identity, lines of text: format, cluster name, shard count, and what state
+ * the folder is in DIR/cadenza.lock  locked by the process that has the folder open; its pid for
+ * people DIR/rocks/        RocksDB's files DIR/torn/         unfinished writes that were cut off
+ * the log (wal.c), kept for whoever wonders
+ *
+ * The identity is written before the database is made and says "made" only after: so a folder whose
+ * database is gone is told from one that never had any, and is not filled with a new, empty one. */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "fiber/file.h"
+#include "store/rocks/inside.h"
+
+#define IDENTITY_NAME     "CADENZA"
+#define IDENTITY_SIZE_MAX 4096
+#define LOCK_NAME         "cadenza.lock"
+#define HEAD              "cadenza data folder, format "
+
+char *
+folder_join(struct arena *arena, const char *path, const char *name)
+{
+    return arena_format(arena, "%s/%s", path, name);
+}
+
+/* --- identity
+ * ------------------------------------------------------------------------------------- */
+
+struct error *
+folder_write_identity(const char *path, const struct folder_identity *identity, struct arena *arena)
+{
+    check(strchr(identity->cluster_name, '\n') == NULL);
+    check(identity->format > 0 && identity->format <= FOLDER_FORMAT && identity->shard_count > 0);
+    char *text = arena_format(
+        arena,
+        HEAD "%u\ncluster: %s\nshards: %" PRIu32 "\ndatabase: %s\n"
+             "closed: %s\nrestored: %s\nguards: %s\n",
+        identity->format, identity->cluster_name, identity->shard_count,
+        identity->is_made ? "made" : "to be made", identity->was_closed ? "yes" : "no",
+        identity->is_restored ? "yes" : "no", identity->raise_guards ? "to be raised" : "good");
+    return file_save(folder_join(arena, path, IDENTITY_NAME), slice_text(text), arena);
+}
+
+/* Takes the line "name: value\n" from the front of *text; NULL if it is another. */
+static char *
+take_line(struct slice *text, const char *name, struct arena *arena)
+{
+    struct slice head = slice_text(name);
+    if (!slice_starts_with(*text, head))
+        return NULL;
+    struct slice rest = slice_skip(*text, head.length);
+    const uint8_t *end = rest.length == 0 ? NULL : memchr(rest.data, '\n', rest.length);
+    if (end == NULL)
+        return NULL;
+    size_t length = (size_t)(end - rest.data);
+    *text = slice_skip(rest, length + 1);
+    return arena_text_of(arena, slice_of(rest.data, length));
+}
+
+/* The same for a line with one of two words. */
+static bool
+take_choice(struct slice *text, const char *name, const char *yes, const char *no, bool *is_yes,
+            struct arena *arena)
+{
+    const char *value = take_line(text, name, arena);
+    if (value == NULL)
+        return false;
+    *is_yes = strcmp(value, yes) == 0;
+    return *is_yes || strcmp(value, no) == 0;
+}
+
+static bool
+take_number(struct slice *text, const char *name, uint64_t low, uint32_t *number,
+            struct arena *arena)
+{
+    const char *value = take_line(text, name, arena);
+    uint64_t read;
+    if (value == NULL || !text_parse_uint64(slice_text(value), low, UINT32_MAX, &read))
+        return false;
+    *number = (uint32_t)read;
+    return true;
+}
+
+static bool
+identity_parse(struct slice text, struct folder_identity *identity, struct arena *arena)
+{
+    if (!take_number(&text, HEAD, 1, &identity->format, arena))
+        return false;
+    if (identity->format > FOLDER_FORMAT)
+        return true; /* the rest may mean anything; the caller refuses it */
+    identity->cluster_name = take_line(&text, "cluster: ", arena);
+    return identity->cluster_name != NULL &&
+           take_number(&text, "shards: ", 1, &identity->shard_count, arena) &&
+           take_choice(&text, "database: ", "made", "to be made", &identity->is_made, arena) &&
+           take_choice(&text, "closed: ", "yes", "no", &identity->was_closed, arena) &&
+           take_choice(&text, "restored: ", "yes", "no", &identity->is_restored, arena) &&
+           take_choice(&text, "guards: ", "to be raised", "good", &identity->raise_guards, arena) &&
+           text.length == 0;
+}
+
+struct error *
+folder_read_identity(const char *path, struct arena *arena, struct folder_identity *identity)
+{
+    char *name = folder_join(arena, path, IDENTITY_NAME);
+    struct slice text;
+    struct error *err = file_load(name, IDENTITY_SIZE_MAX, arena, &text);
+    if (err != NULL)
+        return err;
+    *identity = (struct folder_identity){.format = 0};
+    if (!identity_parse(text, identity, arena))
+        return error_new(arena, ERR_CORRUPT, "%s is damaged: it does not say what the folder is",
+                         name);
+    if (identity->format > FOLDER_FORMAT)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "data folder %s has format %u; this program knows formats up to %d: it "
+                         "was written by a newer one",
+                         path, identity->format, FOLDER_FORMAT);
+    return NULL;
+}
+
+static struct error *
+identity_compare(const char *path, const struct folder_identity *found,
+                 const struct folder_identity *wanted, struct arena *arena)
+{
+    if (strcmp(found->cluster_name, wanted->cluster_name) != 0)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "data folder %s belongs to cluster \"%s\", not to \"%s\"", path,
+                         found->cluster_name, wanted->cluster_name);
+    if (found->shard_count != wanted->shard_count)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "data folder %s was made with %" PRIu32 " shards, not %" PRIu32
+                         ": the number never changes (persistence.numHistoryShards)",
+                         path, found->shard_count, wanted->shard_count);
+    return NULL;
+}
+
+struct error *
+folder_check_empty(const char *path, struct arena *arena)
+{
+    const char **names;
+    struct error *err = folder_list(path, arena, &names);
+    if (err != NULL)
+        return err->kind == ERR_NOT_FOUND ? NULL : err;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        bool is_ours = strcmp(names[i], LOCK_NAME) == 0 ||
+                       strncmp(names[i], IDENTITY_NAME, strlen(IDENTITY_NAME)) == 0;
+        if (is_ours || strcmp(names[i], "lost+found") == 0) /* a file system of its own has one */
+            continue;
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "folder %s is neither empty nor a cadenza data folder: it holds \"%s\"",
+                         path, names[i]);
+    }
+    return NULL;
+}
+
+/* --- the lock -----------------------------------------------------------------------------------
+ */
+
+/* "process 123", as far as the lock file tells. */
+static const char *
+lock_holder(const char *name, struct arena *arena)
+{
+    struct slice text;
+    struct error *err = file_load(name, 64, arena, &text);
+    uint64_t pid;
+    while (err == NULL && text.length > 0 && text.data[text.length - 1] <= ' ')
+        text.length--;
+    if (err != NULL || !text_parse_uint64(text, 1, INT32_MAX, &pid))
+        return "another process";
+    return arena_format(arena, "process %" PRIu64, pid);
+}
+
+static struct error *
+folder_lock(struct folder *folder, struct arena *arena)
+{
+    check(folder->lock == NULL);
+    char *name = folder_join(arena, folder->path, LOCK_NAME);
+    struct error *err = file_open(name, FILE_READ | FILE_WRITE | FILE_CREATE, arena, &folder->lock);
+    if (err != NULL)
+        return error_wrap(err, "lock data folder %s", folder->path);
+    err = file_lock(folder->lock, arena);
+    if (err != NULL && err->kind == ERR_BUSY)
+        return error_new(arena, ERR_BUSY, "data folder %s is in use by %s", folder->path,
+                         lock_holder(name, arena));
+    if (err != NULL)
+        return error_wrap(err, "lock data folder %s", folder->path);
+    char *pid = arena_format(arena, "%-19ld\n", (long)getpid()); /* covers a longer one before */
+    return file_write(folder->lock, 0, pid, strlen(pid), arena);
+}
+
+/* --- opening ------------------------------------------------------------------------------------
+ */
+
+/* The identity of the locked folder, or a new one if `wanted` allows. */
+static struct error *
+folder_identify(struct folder *folder, const struct folder_identity *wanted, struct arena *arena)
+{
+    struct folder_identity *identity = &folder->identity;
+    struct error *err = folder_read_identity(folder->path, folder->arena, identity);
+    if (err == NULL)
+        return wanted == NULL ? NULL : identity_compare(folder->path, identity, wanted, arena);
+    if (err->kind != ERR_NOT_FOUND)
+        return error_copy(arena, err);
+    check(wanted != NULL);
+    *identity =
+        (struct folder_identity){.format = FOLDER_FORMAT,
+                                 .cluster_name = arena_text(folder->arena, wanted->cluster_name),
+                                 .shard_count = wanted->shard_count,
+                                 .was_closed = true};
+    return folder_save(folder, arena);
+}
+
+/* Before the lock file is made in it: is the folder ours, or free? */
+static struct error *
+folder_approve(const char *path, bool may_make, struct arena *arena)
+{
+    struct folder_identity found;
+    struct error *err = folder_read_identity(path, arena, &found);
+    if (err == NULL || err->kind != ERR_NOT_FOUND)
+        return err;
+    if (!may_make)
+        return error_new(arena, ERR_BAD_REQUEST, "%s is not a cadenza data folder", path);
+    err = folder_check_empty(path, arena);
+    return err != NULL ? err : folder_create(path, arena);
+}
+
+struct error *
+folder_open(const char *path, const struct folder_identity *wanted, struct arena *arena,
+            struct folder **result)
+{
+    check(wanted == NULL || (wanted->cluster_name != NULL && wanted->shard_count > 0));
+    struct error *err = folder_approve(path, wanted != NULL, arena);
+    if (err != NULL)
+        return err;
+    struct arena *own = arena_new(0);
+    struct folder *folder = arena_make(own, struct folder);
+    folder->arena = own;
+    folder->path = arena_text(own, path);
+    folder->database = folder_join(own, path, "rocks");
+    err = folder_lock(folder, arena);
+    if (err == NULL)
+        err = folder_identify(folder, wanted, arena);
+    if (err != NULL) {
+        folder_close(folder);
+        return err;
+    }
+    *result = folder;
+    return NULL;
+}
+
+struct error *
+folder_save(struct folder *folder, struct arena *arena)
+{
+    return folder_write_identity(folder->path, &folder->identity, arena);
+}
+
+void
+folder_close(struct folder *folder)
+{
+    if (folder->lock != NULL)
+        file_close(folder->lock); /* lets go of the lock */
+    arena_free(folder->arena);
+}

@@ -1,0 +1,73 @@
+/* guards.c - the guards that the committer has seen, so that checking one costs a hash lookup and
+ * no read.
+ *
+ * Only the committer changes guards, so what it remembers is the truth, a little ahead of the disk:
+ * a guard is raised here when its batch joins a group. If that group then fails the store is
+ * finished and nobody asks again. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "store/rocks/inside.h"
+
+/* Task lists come and go; forgetting all is rare and costs one read each. */
+#define GUARDS_MAX 65536
+
+static void
+guards_forget(struct rocks *rocks)
+{
+    size_t cursor = 0;
+    void *guard;
+    while (map_next(rocks->committer.guards, &cursor, NULL, &guard)) {
+        sweep_forget(guard);
+        memory_free(guard);
+    }
+    map_free(rocks->committer.guards);
+    rocks->committer.guards = map_new();
+}
+
+void
+guards_free(struct rocks *rocks)
+{
+    guards_forget(rocks);
+    map_free(rocks->committer.guards);
+}
+
+/* Reads the row into `guard`; false and *failure if it cannot be read. */
+static bool
+guard_read(struct rocks *rocks, struct slice partition_key, struct guard *guard, char **failure)
+{
+    struct buffer *key = &rocks->committer.key;
+    buffer_clear(key);
+    layout_append(key, LAYOUT_GUARD, partition_key, slice_of(NULL, 0));
+    struct slice bytes = buffer_slice(key);
+    rocksdb_pinnableslice_t *row =
+        rocksdb_get_pinned_cf(rocks->db, rocks->read_any, rocks->family[FAMILY_ORDERED],
+                              (const char *)bytes.data, bytes.length, failure);
+    *guard = (struct guard){.number = 0};
+    if (row == NULL)
+        return *failure == NULL;
+    size_t length;
+    const char *value = rocksdb_pinnableslice_value(row, &length);
+    bool is_good = layout_guard_read(slice_of(value, length), &guard->number);
+    check_that(is_good, "a guard of %zu bytes", length);
+    guard->is_stored = true;
+    rocksdb_pinnableslice_destroy(row);
+    return true;
+}
+
+struct guard *
+guards_find(struct rocks *rocks, struct slice partition_key, char **failure)
+{
+    check(partition_key.length > 0 && *failure == NULL);
+    struct guard *known = map_get(rocks->committer.guards, partition_key);
+    if (known != NULL)
+        return known;
+    struct guard read;
+    if (!guard_read(rocks, partition_key, &read, failure))
+        return NULL;
+    if (map_count(rocks->committer.guards) >= GUARDS_MAX)
+        guards_forget(rocks);
+    known = memory_alloc(sizeof *known);
+    *known = read;
+    map_put(rocks->committer.guards, partition_key, known);
+    return known;
+}

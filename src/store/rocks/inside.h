@@ -1,0 +1,238 @@
+/* inside.h - what the files of rocks/ share. Only they include it. */
+#ifndef CADENZA_STORE_ROCKS_INSIDE_H
+#define CADENZA_STORE_ROCKS_INSIDE_H
+
+#include <rocksdb/c.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+#include "fiber/pool.h"
+#include "store/engine.h"
+#include "store/key.h"
+#include "store/rocks/rocks.h"
+
+/* --- layout.c: where a row lies -----------------------------------------------------------------
+ */
+
+enum { FAMILY_ORDERED, FAMILY_FORWARD, FAMILY_COUNT };
+#define LAYOUT_GUARD 0 /* the kind byte of a guard; row kinds begin at 1 */
+
+/* The name of a column family. */
+const char *layout_family_name(unsigned family);
+/* Which family keeps rows of that kind. */
+unsigned layout_family(enum row_kind kind);
+/* kind, partition, key: the bytes under which a row (or, with LAYOUT_GUARD and no key, a guard) is
+ * kept. */
+void layout_append(struct buffer *buffer, unsigned kind, struct slice partition_key,
+                   struct slice key);
+struct slice layout_key(struct arena *arena, unsigned kind, struct slice partition_key,
+                        struct slice key);
+/* The first key behind all of (kind, partition). */
+struct slice layout_end(struct arena *arena, unsigned kind, struct slice partition_key);
+void layout_append_end(struct buffer *buffer, unsigned kind, struct slice partition_key);
+/* The reverse; what remains of *bytes is the row's key. NULL, or what is wrong with it. */
+const char *layout_take(struct slice *bytes, struct arena *arena, unsigned *kind,
+                        struct partition *partition);
+/* Guards are 8 bytes, big-endian. */
+void layout_guard_write(uint8_t bytes[8], uint64_t guard);
+must_use bool layout_guard_read(struct slice bytes, uint64_t *guard);
+
+/* --- folder.c: identity and lock of a data folder ------------------------------------------------
+ */
+
+#define FOLDER_FORMAT 1 /* of what this program writes, and the newest it reads */
+
+struct folder_identity {
+    unsigned format;
+    char *cluster_name;
+    uint32_t shard_count;
+    bool is_made;      /* the database was created: if it is missing now, it was lost */
+    bool was_closed;   /* nobody wrote since the last clean close */
+    bool is_restored;  /* comes from a backup and has not caught up */
+    bool raise_guards; /* just restored: shard guards have to be raised before anybody writes */
+};
+
+struct folder {
+    struct arena *arena; /* of the folder itself and its texts */
+    char *path;
+    char *database; /* the folder of RocksDB inside it */
+    struct file *lock;
+    struct folder_identity identity; /* as it is on disk */
+};
+
+/* Takes the lock and reads the identity. `wanted` (NULL: any) has a cluster name and a shard count:
+ * a missing or empty folder is made with them, another must have the same. Yields. Errors: as
+ * rocks_open. */
+must_use struct error *folder_open(const char *path, const struct folder_identity *wanted,
+                                   struct arena *arena, struct folder **folder);
+/* Writes the identity as it stands in the struct. Yields. */
+must_use struct error *folder_save(struct folder *folder, struct arena *arena);
+void folder_close(struct folder *folder);
+/* The identity file of any folder, without a lock. ERR_NOT_FOUND: there is none. Yields. */
+must_use struct error *folder_read_identity(const char *path, struct arena *arena,
+                                            struct folder_identity *identity);
+/* Writes the identity file of a folder that is being made. Yields. */
+must_use struct error *folder_write_identity(const char *path,
+                                             const struct folder_identity *identity,
+                                             struct arena *arena);
+/* Errors ERR_BAD_REQUEST if the folder is there and holds anything of somebody. Yields. */
+must_use struct error *folder_check_empty(const char *path, struct arena *arena);
+char *folder_join(struct arena *arena, const char *path, const char *name);
+
+/* --- wal.c: the log, read before RocksDB does ---------------------------------------------------
+ */
+
+struct wal_report {
+    uint64_t files, bytes, records;
+    const char
+        *torn_file;       /* name of the log that ends in a write that never finished; NULL: none */
+    uint64_t torn_offset; /* where that write begins */
+    uint64_t torn_bytes;
+};
+/* Looks at all logs of a database folder. Blocks: for the pool. Errors: ERR_CORRUPT names file and
+ * offset of damage to what may have been acknowledged; ERR_IO. */
+must_use struct error *wal_inspect(const char *database, struct arena *arena,
+                                   struct wal_report *report);
+/* Sets the unfinished write aside, as a file in the folder `torn`, and cuts it off the log. Blocks.
+ * Errors: ERR_IO. */
+must_use struct error *wal_cut(const char *database, const char *torn,
+                               const struct wal_report *report, struct arena *arena);
+
+/* --- setup.c: RocksDB's options --------------------------------------------------------------- */
+
+struct setup {
+    rocksdb_options_t *database;
+    rocksdb_options_t *family[FAMILY_COUNT];
+    rocksdb_cache_t *cache;
+};
+/* All options, each with its reason in the file. */
+void setup_init(struct setup *setup, const struct rocks_options *options);
+/* To be called on a thread before it works with RocksDB: no counting of every comparison, a fifth
+ * of all CPU. Costs nothing to repeat. */
+void setup_thread(void);
+void setup_free(struct setup *setup);
+/* Opens the database with these options. Blocks. NULL and *failure (rocksdb_free) if it does not
+ * go. */
+rocksdb_t *setup_open(const struct setup *setup, const char *database, bool is_inspection,
+                      rocksdb_column_family_handle_t *family[FAMILY_COUNT], char **failure);
+/* RocksDB's words as an error: ERR_CORRUPT, ERR_IO or ERR_UNAVAILABLE. Frees them. */
+must_use struct error *setup_error(struct arena *arena, char *failure, const char *doing);
+
+/* --- the store -----------------------------------------------------------------------------------
+ */
+
+#define ROCKS_QUEUE_BYTES    (64ULL << 20)
+#define ROCKS_MEMTABLE_BYTES (384ULL << 20)
+#define ROCKS_CACHE_BYTES    (128ULL << 20)
+
+struct rocks_metrics {
+    struct counter *commits, *groups, *fenced, *bytes, *cold_reads;
+    struct gauge *group_ns_max;
+    struct histogram *group_seconds;
+};
+
+struct rocks {
+    struct store store; /* first: a store is one of these */
+    struct folder *folder;
+    const struct log *log;
+    struct setup setup;
+    rocksdb_t *db;
+    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+    rocksdb_readoptions_t
+        *read_cached; /* from memory only; says "incomplete" where it would wait */
+    rocksdb_readoptions_t *read_any;
+    struct metrics *own_metrics; /* NULL: the caller brought some */
+    struct rocks_metrics metrics;
+    _Atomic(char *) failure; /* why it stopped; set once, by the committer */
+    struct worker *worker;   /* the committer's thread */
+
+    struct {                /* the committer's: nobody else touches it */
+        struct map *guards; /* partition key → struct guard */
+        rocksdb_writebatch_t *batch;
+        rocksdb_writeoptions_t *durable;
+        struct buffer key, end, row; /* room for keys */
+    } committer;
+};
+
+static inline struct rocks *
+rocks_of(const struct store *store)
+{
+    return container_of(store, struct rocks, store);
+}
+
+/* committer.c */
+void committer_init(struct rocks *rocks);
+/* Ends the thread, frees what it had. Yields. */
+void committer_free(struct rocks *rocks);
+/* The engine's submit and failure. */
+void committer_submit(struct store *store, struct commit *commit);
+const char *committer_failure(const struct store *store);
+/* Raises the guards of shards 0 .. shard_count - 1 to `least`, or by ROCKS_RESTORE_LEAP where that
+ * is not higher. Durable on return; only before the store is given to anybody. Blocks. */
+must_use struct error *committer_raise_guards(struct rocks *rocks, uint32_t shard_count,
+                                              uint64_t least, struct arena *arena);
+
+/* guards.c: what the committer knows of partitions */
+struct swept { /* keys of a range that holds no row */
+    size_t from_length, to_length;
+    uint8_t bytes[];
+};
+struct guard {
+    uint64_t number;
+    bool is_stored;      /* there is a row for it */
+    struct swept *swept; /* see sweep.c; NULL: none */
+};
+/* The guard of a partition, from memory or from the database. Blocks. NULL: it cannot be read, see
+ * *failure. */
+struct guard *guards_find(struct rocks *rocks, struct slice partition_key, char **failure);
+void guards_free(struct rocks *rocks);
+
+/* A commit on its way into the batch. */
+struct taking {
+    const struct commit *commit;
+    const struct list *group; /* commits taken so far, this one last */
+    struct guard *guard;      /* of its partition */
+    struct slice rest;        /* steps behind the present one */
+    char **failure;
+};
+
+/* sweep.c: range deletes */
+/* Adds deletes of all rows of the range to the batch. Blocks. False: they cannot be read, see
+ * *failure. */
+must_use bool sweep_range(struct rocks *rocks, const struct taking *taking,
+                          const struct commit_step *range);
+/* A row was put under this (whole) key. */
+void sweep_note_put(struct guard *guard, struct slice key);
+void sweep_forget(struct guard *guard);
+
+/* read.c */
+/* Did RocksDB refuse because it would have had to wait for the disk? */
+bool read_is_cold(const char *failure);
+struct error *read_guard(struct store *store, struct partition partition, struct arena *arena,
+                         uint64_t *guard);
+struct error *read_row(struct store *store, struct partition partition, enum row_kind kind,
+                       struct slice key, struct arena *arena, bool *found, struct slice *value);
+struct error *read_scan(struct store *store, const struct scan *scan, struct arena *arena,
+                        struct rows *rows);
+/* walk.c */
+struct error *walk_rows(struct store *store, enum row_kind kind, const struct walk_row *after,
+                        size_t rows_max, struct arena *arena, struct walk_rows *rows);
+struct error *walk_guards(struct store *store, const struct partition *after, size_t count_max,
+                          struct arena *arena, struct walk_guard **guards, size_t *count);
+
+/* range.c: one pass of an iterator, first over memory, then on a thread */
+struct range {
+    unsigned family;
+    struct slice from, to; /* whole keys; from <= key < to */
+    bool is_backward;
+    /* Is given each row; false ends the pass. Runs on the loop or on a thread. */
+    bool (*take)(void *context, struct slice key, struct slice value);
+    void (*restart)(
+        void *context); /* forget all that was taken: the pass begins anew on a thread */
+    void *context;
+};
+must_use struct error *range_read(struct rocks *rocks, const struct range *range,
+                                  struct arena *arena);
+
+#endif

@@ -1,0 +1,263 @@
+/* inspect.c - looks into a folder that nobody has open: what is in it, and whether all of it is
+ * good.
+ *
+ * The folder is locked and opened for reading only: RocksDB replays the log in memory and writes
+ * nothing. Then one pass over each family counts and, for a check, judges every row. Guards are
+ * kind 0 and come first, so the set of partitions that may have rows is known before the first row.
+ */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "base/vector.h"
+#include "store/rocks/inside.h"
+
+#define LEVELS_MAX 16
+
+struct inspection {
+    struct arena *arena;   /* the caller's: results */
+    struct arena *scratch; /* of one row */
+    struct folder *folder;
+    bool is_check;
+    struct rocks_check *result;
+    struct setup setup;
+    rocksdb_t *db;
+    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+    struct map *partitions; /* keys of those with a guard */
+    vector_of(const char *) sentences;
+    struct error *err;
+};
+
+static void complain(struct inspection *inspection, const char *format, ...) printf_like(2, 3);
+
+static void
+complain(struct inspection *inspection, const char *format, ...)
+{
+    inspection->result->problems++;
+    if (inspection->sentences.count >= ROCKS_PROBLEMS_MAX)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vector_push_in(&inspection->sentences, inspection->arena,
+                   arena_vformat(inspection->arena, format, arguments));
+    va_end(arguments);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+#define SHOWN_MAX 40 /* bytes of a key in a sentence */
+
+static const char *
+show_key(struct slice key, struct arena *arena)
+{
+    size_t shown = key.length > SHOWN_MAX ? SHOWN_MAX : key.length;
+    char *text = arena_alloc(arena, shown * 2 + 4);
+    for (size_t i = 0; i < shown; i++) {
+        static const char digits[] = "0123456789abcdef";
+        text[2 * i] = digits[key.data[i] >> 4];
+        text[2 * i + 1] = digits[key.data[i] & 15];
+    }
+    memcpy(text + 2 * shown, shown < key.length ? "..." : "", shown < key.length ? 4 : 1);
+    return text;
+}
+
+static void
+judge_guard(struct inspection *inspection, struct slice key, struct partition partition,
+            struct slice value)
+{
+    uint64_t guard;
+    if (!layout_guard_read(value, &guard) || guard == 0)
+        complain(inspection, "%s has a guard of %zu bytes that is none",
+                 partition_name(partition, inspection->scratch), value.length);
+    map_put(inspection->partitions, slice_skip(key, 1), inspection);
+    inspection->result->partitions++;
+    const struct folder_identity *identity = &inspection->folder->identity;
+    if (partition.kind == PARTITION_SHARD && partition.number >= identity->shard_count)
+        complain(inspection, "there is a shard %" PRIu32 ", but only %" PRIu32 " were made",
+                 partition.number, identity->shard_count);
+}
+
+static void
+judge_row(struct inspection *inspection, unsigned family, struct slice key, struct slice value)
+{
+    unsigned kind;
+    struct partition partition;
+    struct slice rest = key;
+    const char *complaint = layout_take(&rest, inspection->scratch, &kind, &partition);
+    if (complaint != NULL) {
+        complain(inspection, "row %s of family %s has %s", show_key(key, inspection->scratch),
+                 layout_family_name(family), complaint);
+        return;
+    }
+    if ((kind == LAYOUT_GUARD ? FAMILY_ORDERED : layout_family(kind)) != family)
+        complain(inspection, "row %s of kind %u is in family %s",
+                 show_key(key, inspection->scratch), kind, layout_family_name(family));
+    if (kind == LAYOUT_GUARD) {
+        judge_guard(inspection, key, partition, value);
+        return;
+    }
+    struct slice partition_bytes = slice_of(key.data + 1, key.length - 1 - rest.length);
+    if (map_get(inspection->partitions, partition_bytes) == NULL)
+        complain(inspection, "row %s: %s has rows and no guard", show_key(key, inspection->scratch),
+                 partition_name(partition, inspection->scratch));
+}
+
+static void
+inspect_row(struct inspection *inspection, unsigned family, struct slice key, struct slice value)
+{
+    struct rocks_info *info = &inspection->result->info;
+    check(info->kind_count == ROW_KIND_END);
+    if (key.length > 0 && key.data[0] < info->kind_count) {
+        info->kinds[key.data[0]].rows++;
+        info->kinds[key.data[0]].bytes += key.length + value.length;
+    }
+    inspection->result->rows++;
+    if (inspection->is_check)
+        judge_row(inspection, family, key, value);
+    arena_reset(inspection->scratch);
+}
+
+static void
+inspect_family(struct inspection *inspection, unsigned family)
+{
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(options, 1);
+    rocksdb_readoptions_set_fill_cache(options, 0);
+    rocksdb_iterator_t *rows =
+        rocksdb_create_iterator_cf(inspection->db, options, inspection->family[family]);
+    for (rocksdb_iter_seek_to_first(rows); rocksdb_iter_valid(rows); rocksdb_iter_next(rows)) {
+        struct slice key, value;
+        key.data = (const uint8_t *)rocksdb_iter_key(rows, &key.length);
+        value.data = (const uint8_t *)rocksdb_iter_value(rows, &value.length);
+        inspect_row(inspection, family, key, value);
+    }
+    char *failure = NULL;
+    rocksdb_iter_get_error(rows, &failure);
+    if (failure != NULL)
+        complain(inspection, "family %s cannot be read to its end: %s", layout_family_name(family),
+                 failure);
+    rocksdb_free(failure);
+    rocksdb_iter_destroy(rows);
+    rocksdb_readoptions_destroy(options);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void
+inspect_levels(struct inspection *inspection, unsigned family)
+{
+    struct rocks_info *info = &inspection->result->info;
+    rocksdb_column_family_metadata_t *facts =
+        rocksdb_get_column_family_metadata_cf(inspection->db, inspection->family[family]);
+    size_t count = rocksdb_column_family_metadata_get_level_count(facts);
+    check(count <= LEVELS_MAX && info->level_count + count <= FAMILY_COUNT * LEVELS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        rocksdb_level_metadata_t *level =
+            rocksdb_column_family_metadata_get_level_metadata(facts, i);
+        uint64_t files = rocksdb_level_metadata_get_file_count(level);
+        if (files > 0)
+            info->levels[info->level_count++] =
+                (struct rocks_level){.family = layout_family_name(family),
+                                     .level = rocksdb_level_metadata_get_level(level),
+                                     .files = files,
+                                     .bytes = rocksdb_level_metadata_get_size(level)};
+        info->table_files += files;
+        info->table_bytes += rocksdb_level_metadata_get_size(level);
+        rocksdb_level_metadata_destroy(level);
+    }
+    rocksdb_column_family_metadata_destroy(facts);
+}
+
+static void
+info_init(struct inspection *inspection)
+{
+    struct rocks_info *info = &inspection->result->info;
+    const struct folder_identity *identity = &inspection->folder->identity;
+    struct arena *arena = inspection->arena;
+    *info = (struct rocks_info){.format = identity->format,
+                                .cluster_name = arena_text(arena, identity->cluster_name),
+                                .shard_count = identity->shard_count,
+                                .is_restored = identity->is_restored,
+                                .was_closed = identity->was_closed,
+                                .kind_count = ROW_KIND_END};
+    info->levels = arena_zalloc(arena, FAMILY_COUNT * LEVELS_MAX, sizeof *info->levels);
+    info->kinds = arena_zalloc(arena, ROW_KIND_END, sizeof *info->kinds);
+    info->kinds[LAYOUT_GUARD].name = "guard";
+    for (unsigned kind = 1; kind < ROW_KIND_END; kind++)
+        info->kinds[kind].name = row_facts(kind) == NULL ? "?" : row_facts(kind)->name;
+}
+
+static bool
+inspect_logs(struct inspection *inspection)
+{
+    struct wal_report logs;
+    struct error *err = wal_inspect(inspection->folder->database, inspection->arena, &logs);
+    if (err != NULL && inspection->is_check)
+        complain(inspection, "%s", err->message);
+    else
+        inspection->err = err;
+    inspection->result->info.log_files = logs.files;
+    inspection->result->info.log_bytes = logs.bytes;
+    return err == NULL;
+}
+
+/* Blocks. */
+static void
+inspect(void *argument)
+{
+    struct inspection *inspection = argument;
+    info_init(inspection);
+    if (!inspection->folder->identity.is_made || !inspect_logs(inspection))
+        return;
+    char *failure = NULL;
+    inspection->db = setup_open(&inspection->setup, inspection->folder->database, true,
+                                inspection->family, &failure);
+    if (failure != NULL && inspection->is_check)
+        complain(inspection, "the database does not open: %s", failure);
+    else if (failure != NULL)
+        inspection->err = setup_error(inspection->arena, failure, "open the database");
+    if (failure != NULL)
+        return;
+    inspection->result->info.sequence = rocksdb_get_latest_sequence_number(inspection->db);
+    for (unsigned family = 0; family < FAMILY_COUNT; family++) {
+        inspect_levels(inspection, family);
+        inspect_family(inspection, family);
+        rocksdb_column_family_handle_destroy(inspection->family[family]);
+    }
+    rocksdb_close(inspection->db);
+}
+
+static struct error *
+inspection_run(const char *path, bool is_check, struct arena *arena, struct rocks_check *result)
+{
+    struct inspection inspection = {.arena = arena, .is_check = is_check, .result = result};
+    struct error *err = folder_open(path, NULL, arena, &inspection.folder);
+    if (err != NULL)
+        return err;
+    *result = (struct rocks_check){.rows = 0};
+    struct rocks_options options = {.path = path};
+    inspection.scratch = arena_new(0);
+    inspection.partitions = map_new();
+    setup_init(&inspection.setup, &options);
+    err = pool_run(inspect, &inspection, arena);
+    setup_free(&inspection.setup);
+    map_free(inspection.partitions);
+    arena_free(inspection.scratch);
+    folder_close(inspection.folder);
+    result->sentence = inspection.sentences.items;
+    return err != NULL ? err : inspection.err;
+}
+
+struct error *
+rocks_info(const char *path, struct arena *arena, struct rocks_info *info)
+{
+    struct rocks_check result;
+    struct error *err = inspection_run(path, false, arena, &result);
+    *info = result.info;
+    return err;
+}
+
+struct error *
+rocks_check(const char *path, struct arena *arena, struct rocks_check *result)
+{
+    return inspection_run(path, true, arena, result);
+}

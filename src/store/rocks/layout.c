@@ -1,0 +1,117 @@
+/* layout.c - where a row lies in RocksDB: its column family and its bytes.
+ *
+ * Two families, by way of access. FORWARD rows (runs, outbox) are rewritten and deleted all the
+ * time; ORDERED rows (history, domains, task lists, guards) mostly stay. Each family has its own
+ * memtable and its own levels, so the churn of one never rewrites the other.
+ *
+ * A key is kind, partition, row key, in this order, in both families. Kind first, because
+ *   - a scan is always of one kind in one partition: one contiguous range, whose first 6 bytes
+ * (kind and shard) never change: what setup.c uses to remember the place of the last insert;
+ *   - a walk of one ORDERED kind over all partitions is one contiguous pass;
+ *   - rows of one kind live about equally long: outbox rows, which die young, share table files
+ * with each other and not with runs that stay, so compaction drops pairs of put and delete early.
+ * Guards are kind 0 of the ORDERED family, which is RocksDB's default family. */
+#include "base/check.h"
+#include "store/rocks/inside.h"
+
+_Static_assert(ROW_KIND_END < 255, "a kind is one byte, and the one above it ends a walk");
+
+const char *
+layout_family_name(unsigned family)
+{
+    static const char *const names[FAMILY_COUNT] = {"default", "forward"};
+    check(family < FAMILY_COUNT);
+    return names[family];
+}
+
+unsigned
+layout_family(enum row_kind kind)
+{
+    const struct row_facts *facts = row_facts(kind);
+    check(facts != NULL);
+    check(facts->access == ROW_ORDERED || facts->partition == PARTITION_SHARD);
+    return facts->access == ROW_ORDERED ? FAMILY_ORDERED : FAMILY_FORWARD;
+}
+
+void
+layout_append(struct buffer *buffer, unsigned kind, struct slice partition_key, struct slice key)
+{
+    check(kind < ROW_KIND_END && partition_key.length > 0);
+    size_t length = 1 + partition_key.length + key.length;
+    uint8_t *place = buffer_reserve(buffer, length);
+    place[0] = (uint8_t)kind;
+    memcpy(place + 1, partition_key.data, partition_key.length);
+    if (key.length > 0)
+        memcpy(place + 1 + partition_key.length, key.data, key.length);
+    buffer_commit(buffer, length);
+}
+
+struct slice
+layout_key(struct arena *arena, unsigned kind, struct slice partition_key, struct slice key)
+{
+    size_t length = 1 + partition_key.length + key.length;
+    uint8_t *place = arena_alloc(arena, length);
+    place[0] = (uint8_t)kind;
+    if (partition_key.length > 0)
+        memcpy(place + 1, partition_key.data, partition_key.length);
+    if (key.length > 0)
+        memcpy(place + 1 + partition_key.length, key.data, key.length);
+    return slice_of(place, length);
+}
+
+struct slice
+layout_end(struct arena *arena, unsigned kind, struct slice partition_key)
+{
+    struct slice prefix = layout_key(arena, kind, partition_key, slice_of(NULL, 0));
+    struct slice end = key_after_prefix(prefix, arena);
+    check(end.length > 0); /* the kind byte is not FF */
+    return end;
+}
+
+void
+layout_append_end(struct buffer *buffer, unsigned kind, struct slice partition_key)
+{
+    layout_append(buffer, kind, partition_key, slice_of(NULL, 0));
+    while (buffer->data[buffer->start + buffer->length - 1] == 0xff)
+        buffer->length--;
+    check(buffer->length > 0); /* the kind byte is not FF */
+    buffer->data[buffer->start + buffer->length - 1]++;
+}
+
+const char *
+layout_take(struct slice *bytes, struct arena *arena, unsigned *kind, struct partition *partition)
+{
+    if (bytes->length == 0)
+        return "an empty key";
+    *kind = bytes->data[0];
+    const struct row_facts *facts = *kind == LAYOUT_GUARD ? NULL : row_facts(*kind);
+    if (*kind != LAYOUT_GUARD && facts == NULL)
+        return "a kind of row that does not exist";
+    *bytes = slice_skip(*bytes, 1);
+    if (!partition_take(bytes, arena, partition))
+        return "no partition in its key";
+    if (facts != NULL && facts->partition != partition->kind)
+        return "a kind of row that its partition does not have";
+    if (facts == NULL && bytes->length > 0)
+        return "more behind the partition of a guard";
+    return NULL;
+}
+
+void
+layout_guard_write(uint8_t bytes[8], uint64_t guard)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(guard >> (56 - 8 * i));
+}
+
+bool
+layout_guard_read(struct slice bytes, uint64_t *guard)
+{
+    if (bytes.length != 8)
+        return false;
+    uint64_t number = 0;
+    for (int i = 0; i < 8; i++)
+        number = number << 8 | bytes.data[i];
+    *guard = number;
+    return true;
+}

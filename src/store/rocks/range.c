@@ -1,0 +1,99 @@
+/* range.c - one pass of an iterator over a range of keys.
+ *
+ * A pass first runs on the loop, over what is in memory: memtables and cached blocks. Where it
+ * would have to wait for the disk, or to climb over thousands of dead rows, RocksDB says
+ * "incomplete"; then the pass runs again, whole, on a thread of the pool, while the fiber waits. An
+ * iterator sees the moment it was made, so each pass is of one moment.
+ *
+ * Every row is checked to lie inside the bounds: a pass that left its partition would hand one
+ * shard's rows to another. */
+#include "base/check.h"
+#include "store/rocks/inside.h"
+
+/* Dead rows that a pass on the loop may climb over: about a millisecond. */
+#define DEAD_ROWS_MAX 4096
+
+enum read_tier { READ_ALL_TIER = 0, READ_BLOCK_CACHE_TIER = 1 }; /* RocksDB's numbers */
+
+struct pass {
+    struct rocks *rocks;
+    const struct range *range;
+    char *failure; /* of RocksDB */
+};
+
+static rocksdb_readoptions_t *
+pass_options(const struct range *range, bool is_in_memory)
+{
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_iterate_lower_bound(options, (const char *)range->from.data,
+                                                range->from.length);
+    rocksdb_readoptions_set_iterate_upper_bound(options, (const char *)range->to.data,
+                                                range->to.length);
+    if (is_in_memory) {
+        rocksdb_readoptions_set_read_tier(options, READ_BLOCK_CACHE_TIER);
+        rocksdb_readoptions_set_max_skippable_internal_keys(options, DEAD_ROWS_MAX);
+    }
+    return options;
+}
+
+static void
+pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
+{
+    const struct range *range = pass->range;
+    if (range->is_backward)
+        rocksdb_iter_seek_to_last(iterator); /* below the upper bound */
+    else
+        rocksdb_iter_seek(iterator, (const char *)range->from.data, range->from.length);
+    while (rocksdb_iter_valid(iterator)) {
+        struct slice key, value;
+        key.data = (const uint8_t *)rocksdb_iter_key(iterator, &key.length);
+        value.data = (const uint8_t *)rocksdb_iter_value(iterator, &value.length);
+        check(slice_compare(key, range->from) >= 0 && slice_compare(key, range->to) < 0);
+        if (!range->take(range->context, key, value))
+            return;
+        if (range->is_backward)
+            rocksdb_iter_prev(iterator);
+        else
+            rocksdb_iter_next(iterator);
+    }
+    rocksdb_iter_get_error(iterator, &pass->failure);
+}
+
+static void
+pass_run(struct pass *pass, bool is_in_memory)
+{
+    struct rocks *rocks = pass->rocks;
+    setup_thread();
+    rocksdb_readoptions_t *options = pass_options(pass->range, is_in_memory);
+    rocksdb_iterator_t *iterator =
+        rocksdb_create_iterator_cf(rocks->db, options, rocks->family[pass->range->family]);
+    pass->range->restart(pass->range->context);
+    pass_rows(pass, iterator);
+    rocksdb_iter_destroy(iterator);
+    rocksdb_readoptions_destroy(options);
+}
+
+static void
+pass_run_cold(void *argument)
+{
+    pass_run(argument, false);
+}
+
+struct error *
+range_read(struct rocks *rocks, const struct range *range, struct arena *arena)
+{
+    check(slice_compare(range->from, range->to) <= 0);
+    check(range->take != NULL && range->restart != NULL && fiber_self() != NULL);
+    struct pass pass = {.rocks = rocks, .range = range};
+    pass_run(&pass, true);
+    fiber_yield(); /* who reads page after page from memory must not keep the loop for itself */
+    if (read_is_cold(pass.failure)) {
+        rocksdb_free(pass.failure);
+        pass.failure = NULL;
+        counter_add(rocks->metrics.cold_reads, 1);
+        struct error *err = pool_run(pass_run_cold, &pass, arena);
+        if (err != NULL)
+            return error_new(arena, ERR_UNAVAILABLE, "cold read: %s", err->message);
+    }
+    return pass.failure == NULL ? NULL : setup_error(arena, pass.failure, "read a range");
+}

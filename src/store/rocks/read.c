@@ -1,0 +1,165 @@
+/* read.c - single rows, guards, and scans of one kind in one partition.
+ *
+ * A row is asked for in memory first, on the loop. If that would need the disk, the question is put
+ * again on a thread. RocksDB pins the block a value lies in; the value is copied into the caller's
+ * arena and the pin let go of. */
+#include "base/check.h"
+#include "base/vector.h"
+#include "store/rocks/inside.h"
+
+bool
+read_is_cold(const char *failure)
+{
+    static const char incomplete[] = "Result incomplete";
+    return failure != NULL && strncmp(failure, incomplete, sizeof incomplete - 1) == 0;
+}
+
+/* --- one row ---------------------------------------------------------------------------------- */
+
+struct lookup {
+    struct rocks *rocks;
+    unsigned family;
+    struct slice key;
+    rocksdb_pinnableslice_t *row; /* NULL: not there, or a failure */
+    char *failure;
+};
+
+static void
+lookup_run(struct lookup *lookup, rocksdb_readoptions_t *options)
+{
+    struct rocks *rocks = lookup->rocks;
+    setup_thread();
+    check(lookup->row == NULL && lookup->failure == NULL);
+    lookup->row =
+        rocksdb_get_pinned_cf(rocks->db, options, rocks->family[lookup->family],
+                              (const char *)lookup->key.data, lookup->key.length, &lookup->failure);
+}
+
+static void
+lookup_run_cold(void *argument)
+{
+    struct lookup *lookup = argument;
+    lookup_run(lookup, lookup->rocks->read_any);
+}
+
+/* The row's value in the arena, found or not. Yields if it is cold. */
+static struct error *
+lookup_copy(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
+{
+    lookup_run(lookup, lookup->rocks->read_cached);
+    if (read_is_cold(lookup->failure)) {
+        rocksdb_free(lookup->failure);
+        lookup->failure = NULL;
+        counter_add(lookup->rocks->metrics.cold_reads, 1);
+        struct error *err = pool_run(lookup_run_cold, lookup, arena);
+        if (err != NULL)
+            return error_new(arena, ERR_UNAVAILABLE, "cold read: %s", err->message);
+    }
+    check(lookup->failure == NULL || lookup->row == NULL);
+    if (lookup->failure != NULL)
+        return setup_error(arena, lookup->failure, "read a row");
+    *found = lookup->row != NULL;
+    if (!*found)
+        return NULL;
+    size_t length;
+    const char *bytes = rocksdb_pinnableslice_value(lookup->row, &length);
+    *value = arena_slice(arena, slice_of(bytes, length));
+    rocksdb_pinnableslice_destroy(lookup->row);
+    return NULL;
+}
+
+struct error *
+read_row(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
+         struct arena *arena, bool *found, struct slice *value)
+{
+    struct lookup lookup = {.rocks = rocks_of(store), .family = layout_family(kind)};
+    lookup.key = layout_key(arena, kind, partition_key(partition, arena), key);
+    return lookup_copy(&lookup, arena, found, value);
+}
+
+struct error *
+read_guard(struct store *store, struct partition partition, struct arena *arena, uint64_t *guard)
+{
+    struct lookup lookup = {.rocks = rocks_of(store), .family = FAMILY_ORDERED};
+    lookup.key =
+        layout_key(arena, LAYOUT_GUARD, partition_key(partition, arena), slice_of(NULL, 0));
+    bool found;
+    struct slice value;
+    struct error *err = lookup_copy(&lookup, arena, &found, &value);
+    *guard = 0;
+    if (err != NULL || !found)
+        return err;
+    if (!layout_guard_read(value, guard))
+        return error_new(arena, ERR_CORRUPT, "the guard of %s has %zu bytes, not 8",
+                         partition_name(partition, arena), value.length);
+    return NULL;
+}
+
+/* --- scans ------------------------------------------------------------------------------------ */
+
+struct scan_pass {
+    const struct scan *scan;
+    struct arena *arena;
+    size_t prefix_length; /* of kind and partition, which the caller does not see */
+    vector_of(struct row) rows;
+    size_t bytes;
+    bool has_more;
+};
+
+/* Would `bytes` more pass a limit? The first row always fits. */
+static bool
+scan_is_full(const struct scan_pass *pass, size_t bytes)
+{
+    const struct scan *scan = pass->scan;
+    if (scan->rows_max > 0 && pass->rows.count >= scan->rows_max)
+        return true;
+    return scan->bytes_max > 0 && pass->rows.count > 0 && pass->bytes + bytes > scan->bytes_max;
+}
+
+static bool
+scan_take(void *context, struct slice key, struct slice value)
+{
+    struct scan_pass *pass = context;
+    check(key.length >= pass->prefix_length && key.data[0] == pass->scan->kind);
+    struct slice row_key = slice_skip(key, pass->prefix_length);
+    size_t bytes = row_key.length + value.length;
+    if (scan_is_full(pass, bytes)) {
+        pass->has_more = true; /* this row */
+        return false;
+    }
+    struct row row = {.key = arena_slice(pass->arena, row_key),
+                      .value = arena_slice(pass->arena, value)};
+    pass->bytes += bytes;
+    vector_push_in(&pass->rows, pass->arena, row);
+    return true;
+}
+
+static void
+scan_restart(void *context)
+{
+    struct scan_pass *pass = context;
+    vector_clear(&pass->rows);
+    pass->bytes = 0;
+    pass->has_more = false;
+}
+
+struct error *
+read_scan(struct store *store, const struct scan *scan, struct arena *arena, struct rows *rows)
+{
+    struct slice partition = partition_key(scan->partition, arena);
+    struct scan_pass pass = {.scan = scan, .arena = arena, .prefix_length = 1 + partition.length};
+    struct range range = {.family = layout_family(scan->kind),
+                          .from = layout_key(arena, scan->kind, partition, scan->from),
+                          .is_backward = scan->is_backward,
+                          .take = scan_take,
+                          .restart = scan_restart,
+                          .context = &pass};
+    range.to = scan->to.length > 0 ? layout_key(arena, scan->kind, partition, scan->to)
+                                   : layout_end(arena, scan->kind, partition);
+    struct error *err = range_read(rocks_of(store), &range, arena);
+    if (err != NULL)
+        return err;
+    *rows =
+        (struct rows){.row = pass.rows.items, .count = pass.rows.count, .has_more = pass.has_more};
+    return NULL;
+}

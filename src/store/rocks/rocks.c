@@ -1,0 +1,311 @@
+/* rocks.c - opens and closes the engine; the table of its functions.
+ *
+ * Order of opening: folder and its lock, the log judged (wal.c), RocksDB (which replays the log and
+ * writes what it found to table files), the identity marked as open, the committer, and after a
+ * restore the guards. Closing goes the other way; a store that works is flushed, so that the next
+ * opening has no log to replay. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/file.h"
+#include "store/rocks/inside.h"
+
+static void rocks_close(struct store *store);
+
+static const struct store_engine rocks_engine = {
+    .name = "rocks",
+    .submit = committer_submit,
+    .guard = read_guard,
+    .get = read_row,
+    .scan = read_scan,
+    .walk = walk_rows,
+    .walk_guards = walk_guards,
+    .failure = committer_failure,
+    .close = rocks_close,
+};
+
+static void
+metrics_init(struct rocks *rocks, struct metrics *metrics)
+{
+    if (metrics == NULL)
+        metrics = rocks->own_metrics = metrics_new();
+    rocks->metrics = (struct rocks_metrics){
+        .commits = metrics_counter(metrics, "cadenza_store_commits_total",
+                                   "Commits that became durable.", NULL),
+        .groups = metrics_counter(metrics, "cadenza_store_groups_total",
+                                  "Groups of commits, each written with one sync.", NULL),
+        .fenced = metrics_counter(metrics, "cadenza_store_fenced_total",
+                                  "Commits refused because their guard was not as expected.", NULL),
+        .bytes = metrics_counter(metrics, "cadenza_store_bytes_total", "Bytes of rows in commits.",
+                                 NULL),
+        .cold_reads = metrics_counter(metrics, "cadenza_store_cold_reads_total",
+                                      "Reads that had to wait for the disk.", NULL),
+        .group_ns_max = metrics_gauge(metrics, "cadenza_store_group_nanoseconds_max",
+                                      "The longest write and sync of a group so far.", NULL),
+        .group_seconds = metrics_histogram(metrics, "cadenza_store_group_seconds",
+                                           "Write and sync of a group.", NULL),
+    };
+}
+
+/* --- opening: what blocks --------------------------------------------------------------------- */
+
+struct opening {
+    struct rocks *rocks;
+    struct arena *arena;
+    struct wal_report log;
+    uint64_t seconds; /* of the wall clock, for guards after a restore */
+    struct error *err;
+};
+
+/* Judges the log of a database that was made before; cuts an unfinished last write off. */
+static struct error *
+open_log(struct opening *opening)
+{
+    const struct folder *folder = opening->rocks->folder;
+    struct arena *arena = opening->arena;
+    struct error *err = wal_inspect(folder->database, arena, &opening->log);
+    if (err != NULL)
+        return err;
+    const struct folder_identity *identity = &folder->identity;
+    if (opening->log.files == 0 && !identity->was_closed)
+        return error_new(arena, ERR_CORRUPT,
+                         "the log in %s is missing: it held acknowledged writes", folder->database);
+    if (opening->log.torn_file == NULL)
+        return NULL;
+    return wal_cut(folder->database, folder_join(arena, folder->path, "torn"), &opening->log,
+                   arena);
+}
+
+static void
+open_database(void *argument)
+{
+    struct opening *opening = argument;
+    struct rocks *rocks = opening->rocks;
+    bool is_made = rocks->folder->identity.is_made;
+    check(rocks->db == NULL && opening->err == NULL);
+    if (is_made)
+        opening->err = open_log(opening);
+    if (opening->err != NULL)
+        return;
+    rocksdb_options_set_create_if_missing(rocks->setup.database, !is_made);
+    rocksdb_options_set_create_missing_column_families(rocks->setup.database, !is_made);
+    char *failure = NULL;
+    rocks->db = setup_open(&rocks->setup, rocks->folder->database, false, rocks->family, &failure);
+    if (failure != NULL)
+        opening->err = setup_error(opening->arena, failure, "open the database");
+}
+
+static void
+close_database(void *argument)
+{
+    struct rocks *rocks = argument;
+    for (unsigned family = 0; family < FAMILY_COUNT; family++)
+        rocksdb_column_family_handle_destroy(rocks->family[family]);
+    rocksdb_close(rocks->db);
+}
+
+static void
+raise_guards(void *argument)
+{
+    struct opening *opening = argument;
+    struct rocks *rocks = opening->rocks;
+    opening->err = committer_raise_guards(rocks, rocks->folder->identity.shard_count,
+                                          opening->seconds, opening->arena);
+}
+
+/* --- opening ------------------------------------------------------------------------------------
+ */
+
+static void
+report_log(const struct rocks *rocks, const struct wal_report *log)
+{
+    if (log->torn_file == NULL)
+        return;
+    log_warn(rocks->log, "the last write to the log never finished: it was set aside",
+             log_text("file", log->torn_file), log_number("offset", (int64_t)log->torn_offset),
+             log_number("bytes", (int64_t)log->torn_bytes));
+}
+
+/* Everything between the open database and the first commit. */
+static struct error *
+open_identity(struct rocks *rocks, struct opening *opening)
+{
+    struct folder_identity *identity = &rocks->folder->identity;
+    check(rocks->db != NULL && rocks->worker != NULL);
+    identity->is_made = true;
+    identity->was_closed = false;
+    struct error *err = folder_save(rocks->folder, opening->arena);
+    if (err != NULL || !identity->raise_guards)
+        return err;
+    err = pool_run(raise_guards, opening, opening->arena);
+    if (err == NULL)
+        err = opening->err;
+    if (err != NULL)
+        return err;
+    identity->raise_guards = false;
+    return folder_save(rocks->folder, opening->arena);
+}
+
+static struct rocks *
+rocks_new(const struct rocks_options *options, struct folder *folder)
+{
+    struct rocks *rocks = memory_zalloc(1, sizeof *rocks);
+    uint64_t queue = options->queue_bytes_max == 0 ? ROCKS_QUEUE_BYTES : options->queue_bytes_max;
+    store_init(&rocks->store, &rocks_engine, queue);
+    rocks->folder = folder;
+    rocks->log = options->log;
+    metrics_init(rocks, options->metrics);
+    setup_init(&rocks->setup, options);
+    rocks->read_any = rocksdb_readoptions_create();
+    rocks->read_cached = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_read_tier(rocks->read_cached, 1); /* block cache and memtables */
+    return rocks;
+}
+
+static void
+rocks_free(struct rocks *rocks)
+{
+    rocksdb_readoptions_destroy(rocks->read_any);
+    rocksdb_readoptions_destroy(rocks->read_cached);
+    setup_free(&rocks->setup);
+    metrics_free(rocks->own_metrics);
+    folder_close(rocks->folder);
+    memory_free(rocks);
+}
+
+/* For work that must run: waits until the pool has room. */
+static void
+pool_insist(void (*work)(void *argument), void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    while (pool_run(work, argument, arena) != NULL)
+        fiber_yield();
+}
+
+struct error *
+rocks_open(const struct rocks_options *options, struct arena *arena, struct store **store)
+{
+    check(options->shard_count > 0 && options->cluster_name != NULL && options->path != NULL);
+    struct folder_identity wanted = {.cluster_name = arena_text(arena, options->cluster_name),
+                                     .shard_count = options->shard_count};
+    struct folder *folder;
+    struct error *err = folder_open(options->path, &wanted, arena, &folder);
+    if (err != NULL)
+        return err;
+    struct rocks *rocks = rocks_new(options, folder);
+    struct opening opening = {
+        .rocks = rocks, .arena = arena, .seconds = (uint64_t)(clock_wall() / NS_PER_S)};
+    pool_insist(open_database, &opening);
+    if (opening.err != NULL) {
+        rocks_free(rocks);
+        return error_wrap(opening.err, "data folder %s", options->path);
+    }
+    report_log(rocks, &opening.log);
+    committer_init(rocks);
+    err = open_identity(rocks, &opening);
+    if (err != NULL) {
+        committer_free(rocks);
+        pool_insist(close_database, rocks);
+        rocks_free(rocks);
+        return err;
+    }
+    *store = &rocks->store;
+    return NULL;
+}
+
+/* --- closing ------------------------------------------------------------------------------------
+ */
+
+struct flushing {
+    struct rocks *rocks;
+    char *failure;
+};
+
+static void
+flush_families(void *argument)
+{
+    struct flushing *flushing = argument;
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    rocksdb_flushoptions_set_wait(options, 1);
+    for (unsigned family = 0; family < FAMILY_COUNT && flushing->failure == NULL; family++)
+        rocksdb_flush_cf(flushing->rocks->db, options, flushing->rocks->family[family],
+                         &flushing->failure);
+    rocksdb_flushoptions_destroy(options);
+}
+
+struct error *
+rocks_flush(struct store *store, struct arena *arena)
+{
+    struct flushing flushing = {.rocks = rocks_of(store)};
+    pool_insist(flush_families, &flushing);
+    return flushing.failure == NULL ? NULL : setup_error(arena, flushing.failure, "flush");
+}
+
+static void
+rocks_close(struct store *store)
+{
+    struct rocks *rocks = rocks_of(store);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct error *err = NULL;
+    bool is_good = committer_failure(store) == NULL;
+    check(atomic_load(&store->is_closing) && atomic_load(&store->calls) == 0);
+    if (is_good)
+        err = rocks_flush(store, arena);
+    committer_free(rocks);
+    pool_insist(close_database, rocks);
+    if (is_good && err == NULL) {
+        rocks->folder->identity.was_closed = true;
+        err = folder_save(rocks->folder, arena);
+    }
+    if (err != NULL)
+        log_warn(rocks->log, "the store was not closed cleanly; its log will be replayed",
+                 log_error(err));
+    rocks_free(rocks);
+}
+
+/* --- figures ------------------------------------------------------------------------------------
+ */
+
+static uint64_t
+sum_property(const struct rocks *rocks, const char *name)
+{
+    uint64_t sum = 0;
+    for (unsigned family = 0; family < FAMILY_COUNT; family++) {
+        uint64_t number = 0;
+        int failed = rocksdb_property_int_cf(rocks->db, rocks->family[family], name, &number);
+        check_that(failed == 0, "no property %s", name);
+        sum += number;
+    }
+    return sum;
+}
+
+void
+rocks_stats(const struct store *store, struct rocks_stats *stats)
+{
+    const struct rocks *rocks = rocks_of(store);
+    *stats = (struct rocks_stats){
+        .commits = counter_value(rocks->metrics.commits),
+        .groups = counter_value(rocks->metrics.groups),
+        .fenced = counter_value(rocks->metrics.fenced),
+        .bytes = counter_value(rocks->metrics.bytes),
+        .cold_reads = counter_value(rocks->metrics.cold_reads),
+        .queue_bytes = atomic_load(&store->queued_bytes),
+        .group_ns_max = gauge_value(rocks->metrics.group_ns_max),
+        .disk_bytes = sum_property(rocks, "rocksdb.live-sst-files-size"),
+        .memtable_bytes = sum_property(rocks, "rocksdb.cur-size-all-mem-tables"),
+    };
+}
+
+bool
+rocks_is_restored(const struct store *store)
+{
+    return rocks_of(store)->folder->identity.is_restored;
+}
+
+struct error *
+rocks_set_caught_up(struct store *store, struct arena *arena)
+{
+    struct folder *folder = rocks_of(store)->folder;
+    folder->identity.is_restored = false;
+    return folder_save(folder, arena);
+}

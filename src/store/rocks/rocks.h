@@ -1,0 +1,118 @@
+/* rocks.h - the embedded engine: RocksDB in a local data folder, one log, group commit.
+ *
+ * What it keeps beyond store.h:
+ *   1. A data folder belongs to one process at a time, and to the cluster name and shard count it
+ * was made with.
+ *   2. An acknowledged commit is in the log and the log is synced. A last group that the machine
+ * cut short is dropped and reported when the folder is opened; damage anywhere else in the log
+ * refuses to open.
+ *   3. After the first failed write or sync nothing more is written until the store is opened anew.
+ *   4. A folder that came from a backup says so until somebody says that it caught up; its shards
+ * got higher guards. */
+#ifndef CADENZA_STORE_ROCKS_H
+#define CADENZA_STORE_ROCKS_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "store/store.h"
+
+struct rocks_options {
+    const char *path;            /* folder; made if missing */
+    const char *cluster_name;    /* must equal what the folder was made with */
+    uint32_t shard_count;        /* likewise */
+    uint64_t memtable_bytes_max; /* all column families together; 0: default */
+    uint64_t cache_bytes_max;    /* block cache; 0: default */
+    uint64_t queue_bytes_max;    /* commits that wait; 0: default */
+    const struct log *log;
+    struct metrics *metrics; /* may be NULL */
+};
+
+/* Opens or makes the data folder. Yields. Errors, each one clear sentence with what was found and
+ * expected: ERR_BUSY (another process has it open), ERR_BAD_REQUEST (other cluster name, shard
+ * count, a newer format, or a folder that is not ours), ERR_CORRUPT, ERR_IO. */
+must_use struct error *rocks_open(const struct rocks_options *options, struct arena *arena,
+                                  struct store **store);
+
+/* What the committer has done since the store was opened. */
+struct rocks_stats {
+    uint64_t commits;        /* durable ones */
+    uint64_t groups;         /* log writes, each with one sync */
+    uint64_t fenced;         /* commits refused for their guard */
+    uint64_t bytes;          /* of keys and values in durable commits */
+    uint64_t cold_reads;     /* reads that had to go to a thread */
+    uint64_t queue_bytes;    /* of commits that wait now */
+    int64_t group_ns_max;    /* the longest write and sync of a group: the worst pause */
+    uint64_t disk_bytes;     /* of live table files */
+    uint64_t memtable_bytes; /* in memory now */
+};
+/* Never yields; any loop. */
+void rocks_stats(const struct store *store, struct rocks_stats *stats);
+
+/* Writes all memtables to table files and waits for it. For tests and benches. Yields. Errors:
+ * ERR_IO. */
+must_use struct error *rocks_flush(struct store *store, struct arena *arena);
+
+/* --- backup ---------------------------------------------------------------------------------- */
+
+/* Makes `folder`, which must not exist, a backup of this moment, while the store works on. Table
+ * files are linked where the file system can, else copied. Yields. Errors: ERR_BAD_REQUEST (it
+ * exists), ERR_IO. */
+must_use struct error *rocks_backup(struct store *store, const char *folder, struct arena *arena);
+/* Makes `path`, which must be missing or empty, a data folder from a backup. At its first opening
+ * the guard of every shard is raised to the clock's seconds (or by ROCKS_RESTORE_LEAP, if it is
+ * there already): above whatever was given out in the time that is lost, also after a second
+ * restore of the same backup. Yields. Errors: ERR_BAD_REQUEST (not a backup, or something is in the
+ * target), ERR_IO. */
+must_use struct error *rocks_restore(const char *backup, const char *path, struct arena *arena);
+#define ROCKS_RESTORE_LEAP (UINT64_C(1) << 20)
+/* Does the folder come from a backup, and has not caught up with its group since? */
+bool rocks_is_restored(const struct store *store);
+/* It has caught up: forgets the mark, durably. Yields. Errors: ERR_IO. */
+must_use struct error *rocks_set_caught_up(struct store *store, struct arena *arena);
+
+/* --- looking into a stopped folder
+ * ------------------------------------------------------------------ */
+
+struct rocks_kind_count {
+    const char *name; /* of the row kind; "guard" for guards */
+    uint64_t rows;
+    uint64_t bytes; /* of keys and values */
+};
+struct rocks_level {
+    const char *family;
+    int level;
+    uint64_t files;
+    uint64_t bytes;
+};
+struct rocks_info {
+    unsigned format;
+    const char *cluster_name;
+    uint32_t shard_count;
+    bool is_restored;
+    bool was_closed; /* the last process closed it; else its log is replayed at the next opening */
+    uint64_t log_files, log_bytes;
+    uint64_t table_files, table_bytes;
+    uint64_t sequence; /* writes since the beginning */
+    struct rocks_level *levels;
+    size_t level_count;
+    struct rocks_kind_count *kinds; /* in order of their numbers, guards first */
+    size_t kind_count;
+};
+/* Reads a folder that no process has open; changes nothing in it. Yields. Errors: as rocks_open. */
+must_use struct error *rocks_info(const char *path, struct arena *arena, struct rocks_info *info);
+
+#define ROCKS_PROBLEMS_MAX 100
+struct rocks_check {
+    struct rocks_info info;
+    uint64_t rows;         /* looked at */
+    uint64_t partitions;   /* with a guard */
+    uint64_t problems;     /* how many in all */
+    const char **sentence; /* the first ROCKS_PROBLEMS_MAX of them */
+};
+/* Walks everything: every block's checksum, every log record, every key (its kind, its partition,
+ * the partition's guard). Problems are results, not errors. Yields; takes as long as reading all
+ * files. Errors: as rocks_info. */
+must_use struct error *rocks_check(const char *path, struct arena *arena,
+                                   struct rocks_check *check);
+
+#endif

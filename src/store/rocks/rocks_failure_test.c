@@ -1,0 +1,210 @@
+/* rocks_failure_test.c - processes are killed, lose power, and get disks that fail: what was
+ * acknowledged is there.
+ *
+ * The load (test_load.h) runs in a process of its own and tells each durable step over a pipe.
+ * Walks do one small load once per call that changes the disk, with the fault at that call; so no
+ * write and no sync is left out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "base/test.h"
+#include "store/rocks/test_trial.h"
+
+#define WALK_SHARDS 3
+#define WALK_STEPS  12
+#define LONG_STEPS  1500 /* about 6 MB with memtables of 1 MB */
+
+/* ---- kill -9 ---- */
+
+TEST(rocks_failure, what_was_acknowledged_survives_kill_nine)
+{
+    struct trial trial;
+    struct random random;
+    random_seed(&random, test_seed(0));
+    trial_begin(&trial, 8, UINT64_MAX / 2);
+    for (int round = 0; round < 20; round++) {
+        struct trial_run run = {.kill_after = 1 + random_below(&random, 800)};
+        EXPECT_EQ(trial_run(&trial, &run), TRIAL_KILLED);
+        EXPECT_TEXT(trial_judge(&trial, NULL), NULL);
+    }
+    EXPECT(trial.acks > 20);
+    trial_end(&trial);
+}
+
+/* ---- walks ---- */
+
+/* How many calls a load makes when nothing goes wrong. */
+static uint64_t
+count_calls(uint64_t steps)
+{
+    struct trial trial;
+    trial_begin(&trial, WALK_SHARDS, steps);
+    struct trial_run run = {.action = "none"};
+    EXPECT_EQ(trial_run(&trial, &run), TRIAL_DONE);
+    EXPECT_EQ(trial.acks, WALK_SHARDS * steps);
+    uint64_t calls = trial_calls(&trial);
+    trial_end(&trial);
+    EXPECT(calls > 50);
+    return calls;
+}
+
+/* One load with a fault at call `at`; how the process ended. Acknowledged steps must be there, or
+ * the test fails. */
+static int
+walk_one(const char *action, uint64_t at, uint64_t steps, int openings)
+{
+    struct trial trial;
+    trial_begin(&trial, WALK_SHARDS, steps);
+    trial.openings = openings;
+    struct trial_run run = {.action = action, .at = at, .seed = at};
+    int end = trial_run(&trial, &run);
+    const char *complaint = trial_judge(&trial, NULL);
+    bool is_end = end == TRIAL_DONE || end == TRIAL_CLOSED || end == TRIAL_POWER;
+    if (complaint != NULL || !is_end)
+        TEST_FAIL("%s at call %" PRIu64 ": %s; the process ended with %d: %s", action, at,
+                  complaint, end, trial_words(&trial));
+    trial_end(&trial);
+    return end;
+}
+
+/* At every call the power goes, and unsynced bytes and names with it, some of them torn. */
+TEST(rocks_failure, what_was_acknowledged_survives_a_power_cut_at_every_call)
+{
+    uint64_t calls = count_calls(WALK_STEPS), cuts = 0;
+    for (uint64_t at = 1; at <= calls; at++) {
+        int end = walk_one("power", at, WALK_STEPS, 1);
+        EXPECT(end == TRIAL_POWER || end == TRIAL_DONE); /* may make fewer calls */
+        cuts += end == TRIAL_POWER;
+    }
+    EXPECT(cuts > calls * 3 / 4);
+}
+
+/* The judge is judged: on a disk that only says it synced, losses must be seen. */
+TEST(rocks_failure, a_disk_that_lies_about_syncs_is_found_out)
+{
+    uint64_t calls = count_calls(WALK_STEPS);
+    struct trial trial;
+    trial_begin(&trial, WALK_SHARDS, WALK_STEPS);
+    struct trial_run run = {.action = "lie", .at = calls * 3 / 4};
+    EXPECT_EQ(trial_run(&trial, &run), TRIAL_POWER);
+    EXPECT(trial.acks > 0);
+    EXPECT(trial_judge(&trial, NULL) != NULL);
+    trial_end(&trial);
+}
+
+/* One call fails; the store says so, is opened anew, and everything goes on to the end. */
+static void
+walk_errors(const char *action, uint64_t first, uint64_t stride)
+{
+    uint64_t calls = count_calls(WALK_STEPS);
+    for (uint64_t at = first; at <= calls; at += stride)
+        EXPECT_EQ(walk_one(action, at, WALK_STEPS, 3), TRIAL_DONE);
+}
+
+TEST(rocks_failure, one_io_error_at_any_call_loses_nothing_and_is_recovered_from)
+{
+    walk_errors("eio", 1, 1);
+}
+
+TEST(rocks_failure, one_lack_of_space_loses_nothing_and_is_recovered_from)
+{
+    walk_errors("enospc", 1 + test_seed(0) % 3, 3); /* the same places, another reason */
+}
+
+/* From some call on nothing can be written at all. */
+TEST(rocks_failure, a_disk_that_stays_full_loses_nothing)
+{
+    uint64_t calls = count_calls(WALK_STEPS);
+    for (uint64_t at = 1; at <= calls; at += 5)
+        EXPECT(walk_one("full", at, WALK_STEPS, 2) != TRIAL_POWER);
+}
+
+/* A longer load, whose memtables are flushed and compacted while it runs: too many calls for all,
+ * so some, by seed. */
+TEST(rocks_failure, a_fault_in_the_middle_of_flushes_and_compactions_loses_nothing)
+{
+    static const char *const actions[] = {"power", "eio", "enospc", "full"};
+    uint64_t calls = count_calls(LONG_STEPS);
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct random random;
+        random_seed(&random, test_seed(i));
+        for (size_t action = 0; action < array_length(actions); action++) {
+            for (int times = 0; times < 3; times++)
+                walk_one(actions[action], 1 + random_below(&random, calls), LONG_STEPS, 3);
+        }
+    }
+}
+
+/* ---- a disk that really is full ---- */
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    check_that(file != NULL, "%s", path);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A mount that nobody else sees: in a name space of its own, as root of it if not root already. */
+static void
+make_small_disk(const char *folder)
+{
+    unsigned user = geteuid(), group = getegid();
+    int failed = unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER);
+    check_that(failed == 0, "unshare: %s", strerror(errno));
+    if (user != 0) {
+        char line[64];
+        write_text("/proc/self/setgroups", "deny");
+        snprintf(line, sizeof line, "0 %u 1", user);
+        write_text("/proc/self/uid_map", line);
+        snprintf(line, sizeof line, "0 %u 1", group);
+        write_text("/proc/self/gid_map", line);
+    }
+    failed = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    check_that(failed == 0, "make / private: %s", strerror(errno));
+    failed = mount("tmpfs", folder, "tmpfs", 0, "size=4m");
+    check_that(failed == 0, "mount: %s", strerror(errno));
+}
+
+/* In a process of its own: fills the disk, makes it larger, goes on. Its exit code is the answer.
+ */
+static int
+fill_small_disk(struct trial *trial)
+{
+    make_small_disk(trial->folder);
+    struct trial_run run = {.action = NULL};
+    int first = trial_run(trial, &run);
+    bool has_room_left = trial->acks >= 8 * 2000;
+    if (first != TRIAL_CLOSED || trial->acks == 0 || has_room_left)
+        return 10 + first;
+    int failed = mount("tmpfs", trial->folder, "tmpfs", MS_REMOUNT, "size=256m");
+    check_that(failed == 0, "remount: %s", strerror(errno));
+    return trial_run(trial, &run);
+}
+
+TEST(rocks_failure, a_full_disk_stops_the_store_and_room_lets_it_go_on)
+{
+    struct trial trial;
+    trial_begin(&trial, 8, 2000);
+    fflush(stdout);
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0)
+        _exit(fill_small_disk(&trial));
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), TRIAL_DONE);
+    trial_end(&trial);
+}

@@ -1,0 +1,441 @@
+/* rocks_folder_test.c - what a data folder refuses, what it says then, and what looking into one
+ * finds. */
+#include <fcntl.h>
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/test.h"
+#include "fiber/linux/linux.h"
+#include "store/rocks/test_trial.h"
+
+/* ---- a ground for each test ---- */
+
+struct place {
+    struct arena *arena;
+    char *folder, *data;
+    void (*run)(struct place *place);
+};
+
+static void
+place_fiber(void *argument)
+{
+    struct place *place = argument;
+    place->run(place);
+}
+
+/* Runs it as a fiber, with a folder of its own. */
+static void
+on_ground(void (*run)(struct place *place))
+{
+    struct place place = {.arena = arena_new(0), .run = run};
+    place.folder = folder_make_temporary(place.arena);
+    place.data = arena_format(place.arena, "%s/data", place.folder);
+    linux_run(&(struct linux_options){.loops = 1, .pool_threads = 2}, place_fiber, &place);
+    folder_remove(place.folder);
+    arena_free(place.arena);
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    check_that(file != NULL, "%s", path);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Opens and expects an error of that kind whose sentence has the words in it. */
+static void
+expect_refused(struct place *place, const struct rocks_options *options, int kind,
+               const char *words)
+{
+    struct store *store;
+    struct error *err = rocks_open(options, place->arena, &store);
+    EXPECT_KIND(err, kind);
+    if (strstr(err->message, words) == NULL)
+        TEST_FAIL("\"%s\" does not say \"%s\"", err->message, words);
+}
+
+static void
+make_and_close(struct place *place)
+{
+    struct rocks_options options = load_options(place->data);
+    struct store *store;
+    EXPECT_OK(rocks_open(&options, place->arena, &store));
+    store_close(store);
+}
+
+/* ---- identity ---- */
+
+static void
+run_identity(struct place *place)
+{
+    make_and_close(place);
+    make_and_close(place); /* the same again is fine */
+    struct rocks_options options = load_options(place->data);
+    options.cluster_name = "other";
+    expect_refused(place, &options, ERR_BAD_REQUEST,
+                   "belongs to cluster \"cluster0\", not to \"other\"");
+    options = load_options(place->data);
+    options.shard_count = 8;
+    expect_refused(place, &options, ERR_BAD_REQUEST, "was made with 16 shards, not 8");
+}
+
+TEST(rocks_folder, another_cluster_name_or_shard_count_is_refused)
+{
+    on_ground(run_identity);
+}
+
+static void
+run_formats(struct place *place)
+{
+    make_and_close(place);
+    struct rocks_options options = load_options(place->data);
+    char *identity = arena_format(place->arena, "%s/CADENZA", place->data);
+    write_file(identity, "cadenza data folder, format 2\nshards: many\n");
+    expect_refused(place, &options, ERR_BAD_REQUEST, "has format 2");
+    static const char *const damaged[] = {
+        "",
+        "cadenza data folder, format 1",
+        "cadenza data folder, format x\n",
+        "cadenza data folder, format 1\ncluster: cluster0\nshards: 0\ndatabase: made\n",
+        "cadenza data folder, format 1\ncluster: cluster0\nshards: 16\ndatabase: lost\n",
+    };
+    for (size_t i = 0; i < array_length(damaged); i++) {
+        write_file(identity, damaged[i]);
+        expect_refused(place, &options, ERR_CORRUPT, "is damaged");
+    }
+}
+
+TEST(rocks_folder, a_newer_format_and_a_damaged_identity_are_refused)
+{
+    on_ground(run_formats);
+}
+
+/* Nothing is written into a folder of somebody else. A mount's lost+found is nobody. */
+static void
+run_foreign(struct place *place)
+{
+    int failed = mkdir(place->data, 0700);
+    check(failed == 0);
+    struct rocks_options options = load_options(place->data);
+    char *letter = arena_format(place->arena, "%s/letter.txt", place->data);
+    write_file(letter, "dear");
+    expect_refused(place, &options, ERR_BAD_REQUEST, "it holds \"letter.txt\"");
+    EXPECT(access(arena_format(place->arena, "%s/cadenza.lock", place->data), F_OK) != 0);
+    struct rocks_info info;
+    EXPECT_KIND(rocks_info(place->data, place->arena, &info), ERR_BAD_REQUEST);
+    unlink(letter);
+    failed = mkdir(arena_format(place->arena, "%s/lost+found", place->data), 0700);
+    check(failed == 0);
+    make_and_close(place);
+    place->data = arena_format(place->arena, "%s/file", place->folder);
+    write_file(place->data, "a file");
+    options = load_options(place->data);
+    struct store *store;
+    EXPECT_KIND(rocks_open(&options, place->arena, &store), ERR_IO);
+}
+
+TEST(rocks_folder, a_folder_of_somebody_else_is_refused_and_left_alone)
+{
+    on_ground(run_foreign);
+}
+
+static void
+run_lock(struct place *place)
+{
+    struct rocks_options options = load_options(place->data);
+    struct store *store;
+    EXPECT_OK(rocks_open(&options, place->arena, &store));
+    char *words = arena_format(place->arena, "is in use by process %ld", (long)getpid());
+    expect_refused(place, &options, ERR_BUSY, words);
+    struct rocks_info info;
+    EXPECT_KIND(rocks_info(place->data, place->arena, &info), ERR_BUSY);
+    struct rocks_check check;
+    EXPECT_KIND(rocks_check(place->data, place->arena, &check), ERR_BUSY);
+    store_close(store);
+    make_and_close(place);
+}
+
+TEST(rocks_folder, a_folder_is_open_once_and_names_who_has_it)
+{
+    on_ground(run_lock);
+}
+
+/* ---- damage ---- */
+
+/* A folder as a killed process leaves it: acknowledged steps in the log, or in table files too. */
+static void
+make_victim(struct trial *trial, uint64_t acks)
+{
+    trial_begin(trial, 4, UINT64_MAX / 2);
+    struct trial_run run = {.kill_after = acks};
+    EXPECT_EQ(trial_run(trial, &run), TRIAL_KILLED);
+}
+
+/* The newest file of the database with that ending and something in it. */
+static char *
+find_file(struct trial *trial, const char *ending)
+{
+    char *list = arena_format(trial->arena, "ls -S '%s'/rocks/*%s | head -1", trial->data, ending);
+    FILE *names = popen(list, "r");
+    check(names != NULL);
+    char line[512] = "";
+    char *read = fgets(line, sizeof line, names);
+    pclose(names);
+    check_that(read != NULL, "no %s in %s", ending, trial->data);
+    line[strcspn(line, "\n")] = '\0';
+    return arena_text(trial->arena, line);
+}
+
+/* Changes one byte; a negative place counts from the end. */
+static void
+flip_byte(const char *path, long place)
+{
+    FILE *file = fopen(path, "r+");
+    check(file != NULL);
+    fseek(file, place, place < 0 ? SEEK_END : SEEK_SET);
+    long at = ftell(file);
+    int byte = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(byte ^ 0x40, file);
+    fclose(file);
+}
+
+static long
+size_of(const char *path)
+{
+    struct stat facts;
+    int failed = stat(path, &facts);
+    check(failed == 0);
+    return facts.st_size;
+}
+
+static void
+cut_file(const char *path, long bytes)
+{
+    int failed = truncate(path, size_of(path) - bytes);
+    check(failed == 0);
+}
+
+/* The log ends inside the last record, at every length of its last bytes: opens, whole up to some
+ * step. */
+TEST(rocks_damage, a_torn_last_record_is_set_aside_and_the_rest_is_whole)
+{
+    struct trial trial;
+    make_victim(&trial, 60);
+    char *log = find_file(&trial, ".log");
+    static const long cuts[] = {1, 2, 6, 7, 40, 200};
+    for (size_t i = 0; i < array_length(cuts); i++) {
+        char *saved = arena_format(trial.arena, "cp -a '%s' '%s.saved'", trial.data, trial.data);
+        EXPECT_EQ(system(saved), 0);
+        cut_file(log, cuts[i]);
+        memset(trial.acked, 0, sizeof trial.acked);
+        EXPECT_TEXT(trial_judge(&trial, NULL), NULL);
+        EXPECT(access(arena_format(trial.arena, "%s/torn", trial.data), F_OK) == 0);
+        char *back = arena_format(trial.arena, "rm -r '%s' && mv '%s.saved' '%s'", trial.data,
+                                  trial.data, trial.data);
+        EXPECT_EQ(system(back), 0);
+    }
+    trial_end(&trial);
+}
+
+TEST(rocks_damage, a_damaged_last_record_is_set_aside_and_the_rest_is_whole)
+{
+    struct trial trial;
+    make_victim(&trial, 60);
+    flip_byte(find_file(&trial, ".log"), -3);
+    memset(trial.acked, 0, sizeof trial.acked);
+    EXPECT_TEXT(trial_judge(&trial, NULL), NULL);
+    trial_end(&trial);
+}
+
+/* Expects that the folder does not open, and how. */
+static void
+expect_closed(struct trial *trial, int kind, const char *words)
+{
+    struct error *err;
+    EXPECT_TEXT(trial_judge(trial, &err), NULL);
+    EXPECT_KIND(err, kind);
+    if (strstr(err->message, words) == NULL)
+        TEST_FAIL("\"%s\" does not say \"%s\"", err->message, words);
+    trial_end(trial);
+}
+
+TEST(rocks_damage, damage_inside_the_log_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 60);
+    char *log = find_file(&trial, ".log");
+    flip_byte(log, size_of(log) / 3);
+    expect_closed(&trial, ERR_CORRUPT, "writes that were acknowledged are lost");
+}
+
+TEST(rocks_damage, a_hole_of_zeros_inside_the_log_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 60);
+    char *log = find_file(&trial, ".log");
+    int file = open(log, O_WRONLY);
+    static const char zeros[4096];
+    ssize_t written = pwrite(file, zeros, sizeof zeros, 8192);
+    EXPECT_EQ(written, sizeof zeros);
+    close(file);
+    expect_closed(&trial, ERR_CORRUPT, "is damaged at byte");
+}
+
+TEST(rocks_damage, a_missing_log_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 60);
+    char *remove_logs = arena_format(trial.arena, "rm '%s'/rocks/*.log", trial.data);
+    EXPECT_EQ(system(remove_logs), 0);
+    expect_closed(&trial, ERR_CORRUPT, "is missing");
+}
+
+TEST(rocks_damage, a_missing_table_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    unlink(find_file(&trial, ".sst"));
+    expect_closed(&trial, ERR_CORRUPT, "No such file");
+}
+
+TEST(rocks_damage, a_cut_table_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    cut_file(find_file(&trial, ".sst"), 100);
+    expect_closed(&trial, ERR_CORRUPT, ".sst");
+}
+
+/* Whoever deletes the database, or the file it begins with, does not get an empty store instead. */
+TEST(rocks_damage, a_database_that_is_gone_is_not_made_anew)
+{
+    static const char *const targets[] = {"rocks/CURRENT", "rocks/MANIFEST-*", "rocks"};
+    for (size_t i = 0; i < array_length(targets); i++) {
+        struct trial trial;
+        make_victim(&trial, 20);
+        char *command = arena_format(trial.arena, "rm -r '%s'/%s", trial.data, targets[i]);
+        EXPECT_EQ(system(command), 0);
+        struct error *err;
+        trial_judge(&trial, &err);
+        EXPECT(err != NULL);
+        trial_end(&trial);
+    }
+}
+
+/* ---- looking ---- */
+
+struct looking {
+    struct trial *trial;
+    struct rocks_check check;
+    struct error *err;
+};
+
+static void
+look(void *argument)
+{
+    struct looking *looking = argument;
+    looking->err = rocks_check(looking->trial->data, looking->trial->arena, &looking->check);
+}
+
+static void
+check_folder(struct looking *looking)
+{
+    linux_run(&(struct linux_options){.loops = 1, .pool_threads = 1}, look, looking);
+}
+
+/* A killed process left its log behind: it is read, and nothing in the folder changes. */
+TEST(rocks_look, a_check_of_a_killed_store_finds_all_good_and_writes_nothing)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    char *log = find_file(&trial, ".log");
+    long size = size_of(log);
+    struct looking looking = {.trial = &trial};
+    check_folder(&looking);
+    EXPECT_OK(looking.err);
+    EXPECT_EQ(looking.check.problems, 0);
+    EXPECT_EQ(looking.check.partitions, 4);
+    const struct rocks_info *info = &looking.check.info;
+    EXPECT(info->format == 1 && info->shard_count == 16 && !info->was_closed && !info->is_restored);
+    EXPECT_TEXT(info->cluster_name, "cluster0");
+    EXPECT(info->log_files > 0 && info->log_bytes > 0 && info->table_files > 0);
+    EXPECT(info->level_count > 0 && info->sequence > 0);
+    EXPECT(info->kinds[ROW_RUN].rows >= trial.acked[0] && info->kinds[ROW_RUN].bytes > 0);
+    EXPECT_EQ(info->kinds[ROW_SHARD].rows, 4);
+    EXPECT_EQ(size_of(log), size);
+    EXPECT_TEXT(trial_judge(&trial, NULL), NULL);
+    trial_end(&trial);
+}
+
+TEST(rocks_look, a_check_finds_a_flipped_byte_in_a_table)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    char *table = find_file(&trial, ".sst");
+    flip_byte(table, size_of(table) / 3);
+    struct looking looking = {.trial = &trial};
+    check_folder(&looking);
+    EXPECT_OK(looking.err);
+    EXPECT(looking.check.problems > 0);
+    EXPECT(strstr(looking.check.sentence[0], "cannot be read to its end") != NULL);
+    trial_end(&trial);
+}
+
+/* Puts a row past the engine. */
+static void
+plant_row(struct trial *trial, const char *key, size_t length, const char *value)
+{
+    static const char *const names[] = {"default", "forward"};
+    rocksdb_options_t *options = rocksdb_options_create();
+    const rocksdb_options_t *each[] = {options, options};
+    rocksdb_column_family_handle_t *families[2];
+    char *failure = NULL;
+    char *path = arena_format(trial->arena, "%s/rocks", trial->data);
+    rocksdb_t *db = rocksdb_open_column_families(options, path, 2, names, each, families, &failure);
+    check_that(failure == NULL, "%s", failure);
+    rocksdb_writeoptions_t *plain = rocksdb_writeoptions_create();
+    rocksdb_put_cf(db, plain, families[0], key, length, value, strlen(value), &failure);
+    check_that(failure == NULL, "%s", failure);
+    rocksdb_writeoptions_destroy(plain);
+    rocksdb_column_family_handle_destroy(families[0]);
+    rocksdb_column_family_handle_destroy(families[1]);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+}
+
+TEST(rocks_look, a_check_names_rows_that_make_no_sense)
+{
+    static const struct {
+        const char *key;
+        size_t length;
+        const char *value, *words;
+    } rows[] = {
+        {"\x63junk", 5, "", "a kind of row that does not exist"},
+        {"\x05", 1, "", "no partition in its key"},
+        {"\x05\x01", 2, "", "a kind of row that its partition does not have"},
+        {"\x05\x03\0\0\0\x09", 6, "", "has rows and no guard"},
+        {"\0\x03\0\0\0\x02", 6, "12345", "a guard of 5 bytes"},
+        {"\0\x03\0\0\0\x10", 6, "12345678", "there is a shard 16"},
+        {"\x07\x03\0\0\0\x01x", 7, "", "is in family default"},
+    };
+    for (size_t i = 0; i < array_length(rows); i++) {
+        struct trial trial;
+        make_victim(&trial, 20);
+        plant_row(&trial, rows[i].key, rows[i].length, rows[i].value);
+        struct looking looking = {.trial = &trial};
+        check_folder(&looking);
+        EXPECT_OK(looking.err);
+        EXPECT_EQ(looking.check.problems, 1);
+        if (strstr(looking.check.sentence[0], rows[i].words) == NULL)
+            TEST_FAIL("\"%s\" does not say \"%s\"", looking.check.sentence[0], rows[i].words);
+        trial_end(&trial);
+    }
+}
