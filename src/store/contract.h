@@ -73,6 +73,8 @@ void contract_run(const struct contract_engine *engine, void (*test)(struct cont
     X(a_history_page_ends_at_its_limit)                                                            \
     X(a_read_inside_a_node_begins_with_that_node)                                                  \
     X(orphans_are_never_read)                                                                      \
+    X(an_orphan_that_begins_inside_a_node_is_not_read)                                             \
+    X(a_read_goes_on_where_a_page_ended)                                                           \
     X(a_missing_node_is_corruption_that_names_its_place)                                           \
     X(deleted_nodes_are_gone_and_other_branches_stay)                                              \
     /* contract_model.c: random batches beside a naive model */                                    \

@@ -101,6 +101,12 @@ struct store {
 };
 /* Fills the shared part. `queued_bytes_max` as above. */
 void store_init(struct store *store, const struct store_engine *engine, size_t queued_bytes_max);
+/* Begins a call, which store_close then waits for: the door does it around every function of the
+ * table; an engine does it around what only that engine offers. Error: ERR_UNAVAILABLE, it has
+ * failed or is closing, and the call did not begin. */
+must_use struct error *store_enter(struct store *store, struct arena *arena);
+/* Ends it; the store may be gone afterwards. */
+void store_leave(struct store *store);
 
 /* --- between the shared files ------------------------------------------------------------------
  */
@@ -116,8 +122,6 @@ void commit_submit(struct commit *commit);
 void commit_settle(struct commit *commit);
 /* Is there room for another commit, by bytes? */
 bool store_has_room(const struct store *store);
-/* NULL, or ERR_UNAVAILABLE: it has failed or is closing. */
-must_use struct error *store_check_open(const struct store *store, struct arena *arena);
 /* The error that a failed commit's caller gets. */
 must_use struct error *commit_error(struct partition partition, enum error_kind outcome,
                                     uint64_t guard_expected, uint64_t guard_found,

@@ -6,11 +6,13 @@
  * So at each event id the node with the highest (range id, sequence) comes first, and reading
  * forward is: take the first node at the expected id, expect its next id, skip what begins below.
  *
- * Reading from inside a node is harder, because an orphan may hold the id too. What is known: an
- * owner's orphans on a branch follow each other without a gap, from the event id M that
- * was the next one when the owner lost the shard; the next owner, with a higher range id, wrote its
- * first node at M or has written none. So of all nodes that hold an id, the highest one is of the
- * run; and going back from a candidate along nodes of its range id, M cannot be passed unseen. */
+ * Finding the first node is harder, because an orphan may hold the id too, or even begin at it
+ * inside a longer node of the run. What is known: owners follow each other with rising range ids,
+ * and each goes on where the run was when it came; so of all nodes that hold an id, the highest one
+ * is of the run. It may begin anywhere before, and no node on the way tells that none higher
+ * follows: one that ends where the candidate begins, of an older owner, may be an orphan that ends
+ * there by chance. So the walk back goes to the beginning of the branch; who knows where a node
+ * begins spares it. */
 #include "store/history.h"
 
 #include "base/check.h"
@@ -19,7 +21,7 @@
 #define NODE_FORMAT    1
 #define NODE_HEAD_SIZE ((size_t)9)
 #define PAGE_ROWS_MAX  256
-#define BACK_ROWS_MAX  32
+#define BACK_BYTES_MAX ((size_t)1 << 20)
 
 /* What a read is about, for its helpers. */
 struct history_reader {
@@ -131,70 +133,56 @@ node_is_above(const struct history_node *one, const struct history_node *other)
 
 /* The walk back from an event id to the node of the run that holds it. */
 struct search {
+    struct scan scan;
     int64_t event_id;
     bool has_best;
-    struct history_node best; /* the highest so far that holds event_id */
-    int64_t chain;            /* the lowest event id reached from best along its range id */
-    struct history_node
-        group; /* the highest node seen at group.first_event_id that ends at chain */
-    bool has_group;
-    bool is_over;
+    struct history_node best; /* the highest so far that holds event_id; its events are gone */
 };
 
-/* The search has seen all nodes that begin at some event id, and goes on below. */
-static void
-search_end_group(struct search *search)
+/* One page of the walk. What it reads is large and of no use afterwards. */
+static struct error *
+search_page(const struct history_reader *reader, struct search *search, bool *has_more)
 {
-    if (!search->has_group)
-        return;
-    search->has_group = false;
-    if (search->group.range_id < search->best.range_id)
-        search->is_over = true; /* best's range id began here, and none above did */
-    search->chain = search->group.first_event_id;
-}
-
-static void
-search_see(struct search *search, const struct history_node *node)
-{
-    if (search->has_group && node->first_event_id != search->group.first_event_id)
-        search_end_group(search);
-    if (search->is_over)
-        return;
-    bool holds = node->next_event_id > search->event_id;
-    if (holds && (!search->has_best || node_is_above(node, &search->best))) {
-        search->has_best = true;
-        search->best = *node;
-        search->chain = node->first_event_id;
-        search->has_group = false;
-    } else if (search->has_best && node->next_event_id == search->chain &&
-               (!search->has_group || node_is_above(node, &search->group))) {
-        search->has_group = true;
-        search->group = *node;
+    scoped(arena_drop) struct arena *scratch = arena_new(0);
+    struct history_reader reading = *reader;
+    reading.arena = scratch;
+    struct rows rows;
+    struct error *err = store_scan(reader->store, &search->scan, scratch, &rows);
+    for (size_t i = 0; err == NULL && i < rows.count; i++) {
+        struct history_node node;
+        err = reader_decode(&reading, &rows.row[i], &node);
+        bool holds = err == NULL && node.next_event_id > search->event_id;
+        if (holds && (!search->has_best || node_is_above(&node, &search->best))) {
+            search->has_best = true;
+            search->best = node;
+            search->best.events = slice_of(NULL, 0);
+        }
     }
+    if (err != NULL)
+        return error_copy(reader->arena, err);
+    *has_more = rows.has_more;
+    if (rows.has_more)
+        search->scan.to = arena_slice(reader->arena, rows.row[rows.count - 1].key);
+    return NULL;
 }
 
-/* Where the node begins that holds event_id, which is no node's beginning. */
+/* Where the node of the run begins that holds event_id. */
 static struct error *
 reader_find_beginning(const struct history_reader *reader, int64_t event_id, int64_t *beginning)
 {
     struct search search = {.event_id = event_id};
-    struct scan scan = {.partition = reader->shard, .kind = ROW_HISTORY, .is_backward = true};
-    scan.from = key_of_event(reader->branch, INT64_MIN, reader->arena);
-    scan.to = key_of_event(reader->branch, event_id, reader->arena);
-    scan.rows_max = BACK_ROWS_MAX;
-    struct rows rows = {.has_more = true};
-    while (rows.has_more && !search.is_over) {
-        struct error *err = store_scan(reader->store, &scan, reader->arena, &rows);
-        for (size_t i = 0; err == NULL && i < rows.count; i++) {
-            struct history_node node;
-            err = reader_decode(reader, &rows.row[i], &node);
-            if (err == NULL)
-                search_see(&search, &node);
-        }
+    search.scan = (struct scan){.partition = reader->shard,
+                                .kind = ROW_HISTORY,
+                                .is_backward = true,
+                                .rows_max = PAGE_ROWS_MAX,
+                                .bytes_max = BACK_BYTES_MAX};
+    search.scan.from = key_of_event(reader->branch, INT64_MIN, reader->arena);
+    search.scan.to = key_of_event(reader->branch, event_id + 1, reader->arena);
+    bool has_more = true;
+    while (has_more) {
+        struct error *err = search_page(reader, &search, &has_more);
         if (err != NULL)
             return err;
-        if (rows.has_more)
-            scan.to = rows.row[rows.count - 1].key;
     }
     if (!search.has_best)
         return reader_error(reader, event_id, "no node");
@@ -234,23 +222,12 @@ page_grow(struct history_page *page, size_t more, struct arena *arena)
     page->node = node;
 }
 
-/* Nothing begins at page->next_event_id. At the start of a read it may be inside a node. */
-static struct error *
-reader_miss(const struct history_reader *reader, bool *is_aligned, struct history_page *page)
-{
-    if (*is_aligned)
-        return reader_error(reader, page->next_event_id, "no node");
-    *is_aligned = true;
-    return reader_find_beginning(reader, page->next_event_id, &page->next_event_id);
-}
-
-/* Fills the page from page->next_event_id on. */
+/* Fills the page from page->next_event_id on, where a node of the run begins. */
 static struct error *
 reader_fill(const struct history_reader *reader, int64_t to_event_id, size_t bytes_max,
             struct history_page *page)
 {
     size_t bytes = 0;
-    bool is_aligned = false;
     struct error *err = NULL;
     struct scan scan = {.partition = reader->shard, .kind = ROW_HISTORY};
     scan.to = key_of_event(reader->branch, to_event_id, reader->arena);
@@ -268,16 +245,16 @@ reader_fill(const struct history_reader *reader, int64_t to_event_id, size_t byt
         page_grow(page, rows.count, reader->arena);
         err = page_take_rows(reader, &rows, bytes_max, &bytes, page);
         if (err == NULL && page->count == count)
-            err = reader_miss(reader, &is_aligned, page);
-        is_aligned = true;
+            err = reader_error(reader, page->next_event_id, "no node");
     }
     return err;
 }
 
 struct error *
-store_read_history(struct store *store, struct partition shard, const struct history_branch *branch,
-                   int64_t from_event_id, int64_t to_event_id, size_t bytes_max,
-                   struct arena *arena, struct history_page *page)
+store_read_history_on(struct store *store, struct partition shard,
+                      const struct history_branch *branch, int64_t from_event_id,
+                      int64_t to_event_id, size_t bytes_max, struct arena *arena,
+                      struct history_page *page)
 {
     check_that(from_event_id <= to_event_id, "events %lld to %lld", (long long)from_event_id,
                (long long)to_event_id);
@@ -287,4 +264,20 @@ store_read_history(struct store *store, struct partition shard, const struct his
     if (page->next_event_id > to_event_id)
         page->next_event_id = to_event_id; /* the last node reaches further */
     return err;
+}
+
+struct error *
+store_read_history(struct store *store, struct partition shard, const struct history_branch *branch,
+                   int64_t from_event_id, int64_t to_event_id, size_t bytes_max,
+                   struct arena *arena, struct history_page *page)
+{
+    struct history_reader reader = {store, shard, branch, arena};
+    *page = (struct history_page){.next_event_id = from_event_id};
+    if (from_event_id < to_event_id) {
+        struct error *err = reader_find_beginning(&reader, from_event_id, &from_event_id);
+        if (err != NULL)
+            return err;
+    }
+    return store_read_history_on(store, shard, branch, from_event_id, to_event_id, bytes_max, arena,
+                                 page);
 }

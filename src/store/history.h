@@ -40,14 +40,21 @@ struct history_page {
  * from_event_id; about bytes_max bytes (at least one node; 0: no limit). Yields. Errors:
  * ERR_CORRUPT when an expected node is missing: names shard, branch and event id.
  *
- * Begin at the first event of a branch or where a page ended: if a node begins at from_event_id it
- * is believed to be of the run. An id inside a node costs a walk back over nodes of the owner that
- * wrote it, until it is sure which of several nodes that hold the id is no orphan: the one with the
- * highest (range id, sequence). */
+ * From any event id: of several nodes that hold it, an orphan may even begin at it, the one with
+ * the highest (range id, sequence) is of the run. To find it costs a walk back over all nodes of
+ * the branch before the id, so use this for the first event of a branch and for ids of unknown
+ * origin. */
 must_use struct error *store_read_history(struct store *store, struct partition shard,
                                           const struct history_branch *branch,
                                           int64_t from_event_id, int64_t to_event_id,
                                           size_t bytes_max, struct arena *arena,
                                           struct history_page *page);
+/* The same from where a page ended, or from where the caller knows that a node of the run begins:
+ * no walk. From anywhere else it may take an orphan. */
+must_use struct error *store_read_history_on(struct store *store, struct partition shard,
+                                             const struct history_branch *branch,
+                                             int64_t from_event_id, int64_t to_event_id,
+                                             size_t bytes_max, struct arena *arena,
+                                             struct history_page *page);
 
 #endif

@@ -40,7 +40,7 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_META, 1, PARTITION_SYSTEM, ROW_ORDERED, ROW_MANY, "meta")                                \
     X(ROW_DOMAIN, 2, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain")                           \
     X(ROW_DOMAIN_NAME, 3, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-name")                 \
-    X(ROW_DOMAIN_QUEUE, 4, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-queue")               \
+    X(ROW_DOMAIN_LOG, 4, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-log")                   \
     X(ROW_SHARD, 5, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "shard")                               \
     X(ROW_CURRENT, 6, PARTITION_SHARD, ROW_FORWARD, ROW_MANY, "current-run")                       \
     X(ROW_RUN, 7, PARTITION_SHARD, ROW_FORWARD, ROW_MANY, "run")                                   \
@@ -51,7 +51,10 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_REPLICATION, 12, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE, "replication")                  \
     X(ROW_DEAD_LETTER, 13, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "dead-letter")                  \
     X(ROW_TASK_LIST, 14, PARTITION_TASK_LIST, ROW_ORDERED, ROW_MANY, "task-list")                  \
-    X(ROW_TASK, 15, PARTITION_TASK_LIST, ROW_ORDERED, ROW_ONCE_RANGE, "task")
+    X(ROW_TASK, 15, PARTITION_TASK_LIST, ROW_ORDERED, ROW_ONCE_RANGE, "task")                      \
+    X(ROW_DOMAIN_FAILOVER, 16, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-failover")        \
+    X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
+    X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,

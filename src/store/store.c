@@ -5,7 +5,9 @@
  * finds nothing), and memory would forgive what rocks does not.
  *
  * Closing: `calls` counts calls in flight, plus one for the open store. store_close gives
- * that one back; whoever brings the count to 0 tells the fiber that closes. So nobody polls. */
+ * that one back; whoever brings the count to 0 tells the fiber that closes. So nobody polls. Who
+ * enters is counted first and asks then whether the store is open: asked the other way round, a
+ * close on another loop could come in between. The count never leaves 0 again. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/mark.h"
@@ -21,10 +23,40 @@ store_init(struct store *store, const struct store_engine *engine, size_t queued
 
 /* ---- calls in flight ---- */
 
-static void
-store_enter(struct store *store)
+/* Counts one more. False: the count had reached 0, the store is being freed. So a call of another
+ * loop that comes too late is refused as long as there is anything left to ask. */
+static bool
+store_count_call(struct store *store)
 {
-    atomic_fetch_add(&store->calls, 1);
+    uint64_t calls = atomic_load(&store->calls);
+    do {
+        if (calls == 0)
+            return false;
+    } while (!atomic_compare_exchange_weak(&store->calls, &calls, calls + 1));
+    return true;
+}
+
+/* NULL, or ERR_UNAVAILABLE: it has failed or is closing. */
+static struct error *
+store_check_open(const struct store *store, struct arena *arena)
+{
+    const char *failure = store_failure(store);
+    if (failure != NULL)
+        return error_new(arena, ERR_UNAVAILABLE, "the store has failed: %s", failure);
+    if (atomic_load(&store->is_closing))
+        return error_new(arena, ERR_UNAVAILABLE, "the store is closing");
+    return NULL;
+}
+
+struct error *
+store_enter(struct store *store, struct arena *arena)
+{
+    if (!store_count_call(store))
+        return error_new(arena, ERR_UNAVAILABLE, "the store is closed");
+    struct error *err = store_check_open(store, arena); /* counted first: it cannot go any more */
+    if (err != NULL)
+        store_leave(store);
+    return err;
 }
 
 static void
@@ -35,7 +67,7 @@ store_idle(struct letter *letter)
     fiber_wake(store->closer);
 }
 
-static void
+void
 store_leave(struct store *store)
 {
     uint64_t before = atomic_fetch_sub(&store->calls, 1);
@@ -63,17 +95,6 @@ const char *
 store_failure(const struct store *store)
 {
     return store->engine->failure(store);
-}
-
-struct error *
-store_check_open(const struct store *store, struct arena *arena)
-{
-    const char *failure = store_failure(store);
-    if (failure != NULL)
-        return error_new(arena, ERR_UNAVAILABLE, "the store has failed: %s", failure);
-    if (atomic_load(&store->is_closing))
-        return error_new(arena, ERR_UNAVAILABLE, "the store is closing");
-    return NULL;
 }
 
 bool
@@ -136,7 +157,8 @@ void
 commit_submit(struct commit *commit)
 {
     struct store *store = commit->store;
-    store_enter(store);
+    bool is_counted = store_count_call(store);
+    check_that(is_counted, "a commit for a store that was closed");
     atomic_fetch_add(&store->queued_bytes, commit->bytes);
     store->engine->submit(store, commit);
 }
@@ -191,11 +213,13 @@ store_commit(struct store *store, const struct batch *batch, uint64_t guard_expe
              struct arena *arena)
 {
     store_check_batch(batch, guard_expected);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
-    if (!store_has_room(store))
+    if (!store_has_room(store)) {
+        store_leave(store);
         return error_new(arena, ERR_BUSY, "too many bytes wait to be written");
+    }
 
     struct single single = {.fiber = fiber_self()};
     check(single.fiber != NULL);
@@ -205,6 +229,7 @@ store_commit(struct store *store, const struct batch *batch, uint64_t guard_expe
     commit_submit(commit);
     while (!single.is_done)
         fiber_wait_uncancellable();
+    store_leave(store);
     if (!single.failed)
         return NULL;
     if (single.outcome == ERR_FENCED)
@@ -219,10 +244,9 @@ struct error *
 store_guard(struct store *store, struct partition partition, struct arena *arena, uint64_t *guard)
 {
     store_check_partition(partition);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
-    store_enter(store);
     err = store->engine->guard(store, partition, arena, guard);
     store_leave(store);
     return err;
@@ -233,10 +257,9 @@ store_get(struct store *store, struct partition partition, enum row_kind kind, s
           struct arena *arena, bool *found, struct slice *value)
 {
     check_kind(partition, kind);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
-    store_enter(store);
     *found = false;
     *value = slice_of(NULL, 0);
     err = store->engine->get(store, partition, kind, key, arena, found, value);
@@ -250,14 +273,13 @@ store_scan(struct store *store, const struct scan *scan, struct arena *arena, st
     const struct row_facts *facts = check_kind(scan->partition, scan->kind);
     check_that(!scan->is_backward || facts->access == ROW_ORDERED,
                "%s rows are scanned forward only", facts->name);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
     *rows = (struct rows){0};
-    if (scan->to.length > 0 && slice_compare(scan->from, scan->to) >= 0)
-        return NULL;
-    store_enter(store);
-    err = store->engine->scan(store, scan, arena, rows);
+    bool is_empty = scan->to.length > 0 && slice_compare(scan->from, scan->to) >= 0;
+    if (!is_empty)
+        err = store->engine->scan(store, scan, arena, rows);
     store_leave(store);
     check(err != NULL || scan->rows_max == 0 || rows->count <= scan->rows_max);
     return err;
@@ -273,11 +295,10 @@ store_walk(struct store *store, enum row_kind kind, const struct walk_row *after
     check(rows_max > 0);
     if (after != NULL)
         check_kind(after->partition, kind);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
     *rows = (struct walk_rows){0};
-    store_enter(store);
     err = store->engine->walk(store, kind, after, rows_max, arena, rows);
     store_leave(store);
     return err;
@@ -290,12 +311,11 @@ store_walk_guards(struct store *store, const struct partition *after, size_t cou
     check(count_max > 0);
     if (after != NULL)
         store_check_partition(*after);
-    struct error *err = store_check_open(store, arena);
+    struct error *err = store_enter(store, arena);
     if (err != NULL)
         return err;
     *guards = NULL;
     *count = 0;
-    store_enter(store);
     err = store->engine->walk_guards(store, after, count_max, arena, guards, count);
     store_leave(store);
     check(err != NULL || *count <= count_max);

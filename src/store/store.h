@@ -178,7 +178,8 @@ must_use struct error *store_walk_guards(struct store *store, const struct parti
 /* NULL while the store works; else the failure that stopped it. */
 const char *store_failure(const struct store *store);
 /* Waits for what is in flight, on all loops, then closes and frees. No writer may be open; what
- * begins meanwhile gets ERR_UNAVAILABLE. Yields; deaf to cancel. */
+ * begins meanwhile gets ERR_UNAVAILABLE. No loop may begin a call once this may have returned: the
+ * store is memory that is gone. Yields; deaf to cancel. */
 void store_close(struct store *store);
 
 #endif

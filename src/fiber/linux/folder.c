@@ -136,23 +136,31 @@ file_save(const char *path, struct slice bytes, struct arena *arena)
 
 /* ---- folders ---- */
 
+/* One folder; fine if it is there. A new one is not there for sure before its parent is synced. */
+static struct error *
+create_one(const char *path, struct arena *arena)
+{
+    if (mkdir(path, 0755) == 0)
+        return sync_folder(folder_of(path, arena), arena);
+    int reason = errno;
+    struct stat facts;
+    if (reason == EEXIST && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return NULL;
+    return disk_error(arena, "create folder", path, reason == EEXIST ? ENOTDIR : reason);
+}
+
 static void
 create_work(void *argument)
 {
     struct path_job *job = argument;
     char *path = arena_text(job->arena, job->path);
-    for (char *at = path + 1;; at++) {
+    for (char *at = path + 1; job->err == NULL; at++) {
         char end = *at;
         if (end != '/' && end != '\0')
             continue;
         *at = '\0';
-        struct stat stat_buffer;
-        if (mkdir(path, 0755) != 0 &&
-            (errno != EEXIST || stat(path, &stat_buffer) != 0 || !S_ISDIR(stat_buffer.st_mode))) {
-            int reason = errno == EEXIST || errno == 0 ? ENOTDIR : errno;
-            job->err = disk_error(job->arena, "create folder", path, reason);
-            return;
-        }
+        if (at[-1] != '/') /* not twice for a doubled or a last slash */
+            job->err = create_one(path, job->arena);
         if (end == '\0')
             return;
         *at = end;

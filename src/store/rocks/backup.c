@@ -5,10 +5,12 @@
  * guards to be raised". So even who copies a backup by hand gets a folder that knows where it comes
  * from. Restoring copies: the backup stays what it is.
  *
- * The identity is written last, in both directions: a folder without it is neither a backup nor a
- * data folder. */
+ * A backup's identity is written last: a folder without it is no backup. A folder that is restored
+ * into has one from the beginning, which says that it is not whole, and is locked: a crash leaves
+ * nothing that opens as a store which never heard that its guards have to be raised. */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -50,19 +52,29 @@ check_absent(const char *folder, struct arena *arena)
                      folder);
 }
 
-struct error *
-rocks_backup(struct store *store, const char *folder, struct arena *arena)
+static int
+discard_one(const char *path, const struct stat *facts, int type, struct FTW *walk)
 {
-    struct rocks *rocks = rocks_of(store);
-    struct error *err = check_absent(folder, arena);
-    if (err == NULL)
-        err = folder_create(folder, arena);
-    if (err != NULL)
-        return error_wrap(err, "back up");
+    (void)facts;
+    (void)walk;
+    return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+/* What remains of a folder that cannot be removed is no backup: it has no identity. */
+static void
+discard(void *argument)
+{
+    nftw(argument, discard_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Fills the new folder. */
+static struct error *
+backup_into(struct rocks *rocks, const char *folder, struct arena *arena)
+{
     struct checkpoint work = {.rocks = rocks, .database = folder_join(arena, folder, "rocks")};
-    err = pool_run(checkpoint_run, &work, arena);
+    struct error *err = pool_run(checkpoint_run, &work, arena);
     if (err == NULL && work.failure != NULL)
-        err = setup_error(arena, work.failure, "back up");
+        err = setup_error(arena, work.failure, "make a checkpoint");
     if (err != NULL)
         return err;
     struct folder_identity identity = rocks->folder->identity;
@@ -70,8 +82,34 @@ rocks_backup(struct store *store, const char *folder, struct arena *arena)
     identity.was_closed = true;
     identity.is_restored = true;
     identity.raise_guards = true;
-    err = folder_write_identity(folder, &identity, arena);
-    return err == NULL ? folder_sync(folder, arena) : err;
+    return folder_write_identity(folder, &identity, arena);
+}
+
+static struct error *
+backup(struct rocks *rocks, const char *folder, struct arena *arena)
+{
+    struct error *err = check_absent(folder, arena);
+    if (err != NULL)
+        return error_wrap(err, "back up");
+    err = folder_create(folder, arena);
+    if (err == NULL)
+        err = backup_into(rocks, folder, arena);
+    if (err == NULL)
+        return NULL;
+    struct error *busy = pool_run(discard, arena_text(arena, folder), arena);
+    (void)busy; /* it stays, and whoever looks for a backup in it finds none */
+    return error_wrap(err, "back up");
+}
+
+struct error *
+rocks_backup(struct store *store, const char *folder, struct arena *arena)
+{
+    struct error *err = store_enter(store, arena);
+    if (err != NULL)
+        return err;
+    err = backup(rocks_of(store), folder, arena);
+    store_leave(store);
+    return err;
 }
 
 /* --- restore --------------------------------------------------------------------------------- */
@@ -141,16 +179,19 @@ rocks_restore(const char *backup, const char *path, struct arena *arena)
 {
     struct folder_identity identity;
     struct error *err = folder_read_identity(backup, arena, &identity);
-    if ((err == NULL && !identity.raise_guards) || (err != NULL && err->kind == ERR_NOT_FOUND))
+    bool is_backup = err == NULL && identity.raise_guards && !identity.is_restoring;
+    if ((err == NULL && !is_backup) || (err != NULL && err->kind == ERR_NOT_FOUND))
         return error_new(arena, ERR_BAD_REQUEST, "%s is not a backup", backup);
+    struct folder *folder = NULL;
     if (err == NULL)
-        err = folder_check_empty(path, arena);
+        err = folder_open_for_restore(path, &identity, arena, &folder);
     if (err == NULL)
-        err = folder_create(path, arena);
-    if (err == NULL)
-        err = copy_folder(folder_join(arena, backup, "rocks"), folder_join(arena, path, "rocks"),
-                          arena);
-    if (err == NULL)
-        err = folder_write_identity(path, &identity, arena);
+        err = copy_folder(folder_join(arena, backup, "rocks"), folder->database, arena);
+    if (err == NULL) {
+        folder->identity.is_restoring = false;
+        err = folder_save(folder, arena);
+    }
+    if (folder != NULL)
+        folder_close(folder);
     return err == NULL ? NULL : error_wrap(err, "restore %s from %s", path, backup);
 }

@@ -11,7 +11,8 @@
  * guard that refused it may have been raised by an earlier commit of the same group.
  *   2. After the first failure nothing is written. Its group and all that waited with it may have
  * landed or not; what comes later was never tried.
- *   3. Guards in memory are those of the batches taken so far, in order. */
+ *   3. Guards in memory are those of the batches taken so far, in order; none is forgotten between
+ * the first commit of a group and its write. */
 #include <time.h>
 
 #include "base/check.h"
@@ -172,6 +173,7 @@ group_take(struct rocks *rocks, struct list *letters, struct list *group, char *
     size_t size = 0;
     check(list_is_empty(group) && !list_is_empty(letters));
     rocksdb_writebatch_clear(rocks->committer.batch);
+    guards_trim(rocks);
     while (!list_is_empty(letters) && size < GROUP_BYTES_MAX) {
         struct list *node = list_pop_front(letters);
         list_push_back(group, node);
@@ -294,8 +296,8 @@ committer_raise_guards(struct rocks *rocks, uint32_t shard_count, uint64_t least
         struct guard *guard = guards_find(rocks, key, &failure);
         if (guard == NULL)
             break;
-        bool is_below = guard->number < least;
-        take_guard(rocks, key, guard, is_below ? least : guard->number + ROCKS_RESTORE_LEAP);
+        uint64_t leap = guard->number + ROCKS_RESTORE_LEAP;
+        take_guard(rocks, key, guard, leap < least ? least : leap);
     }
     if (failure == NULL)
         rocksdb_write(rocks->db, rocks->committer.durable, rocks->committer.batch, &failure);

@@ -6,7 +6,9 @@
  * the log (wal.c), kept for whoever wonders
  *
  * The identity is written before the database is made and says "made" only after: so a folder whose
- * database is gone is told from one that never had any, and is not filled with a new, empty one. */
+ * database is gone is told from one that never had any, and is not filled with a new, empty one.
+ * Likewise it says "being restored" before the first file of a backup is copied and "made" only
+ * after the last: half a backup does not open. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -29,18 +31,27 @@ folder_join(struct arena *arena, const char *path, const char *name)
 /* --- identity
  * ------------------------------------------------------------------------------------- */
 
+/* What the line about the database says. */
+static const char *
+database_word(const struct folder_identity *identity)
+{
+    if (identity->is_restoring)
+        return "being restored";
+    return identity->is_made ? "made" : "to be made";
+}
+
 struct error *
 folder_write_identity(const char *path, const struct folder_identity *identity, struct arena *arena)
 {
     check(strchr(identity->cluster_name, '\n') == NULL);
     check(identity->format > 0 && identity->format <= FOLDER_FORMAT && identity->shard_count > 0);
-    char *text = arena_format(
-        arena,
-        HEAD "%u\ncluster: %s\nshards: %" PRIu32 "\ndatabase: %s\n"
-             "closed: %s\nrestored: %s\nguards: %s\n",
-        identity->format, identity->cluster_name, identity->shard_count,
-        identity->is_made ? "made" : "to be made", identity->was_closed ? "yes" : "no",
-        identity->is_restored ? "yes" : "no", identity->raise_guards ? "to be raised" : "good");
+    char *text = arena_format(arena,
+                              HEAD "%u\ncluster: %s\nshards: %" PRIu32 "\ndatabase: %s\n"
+                                   "closed: %s\nrestored: %s\nguards: %s\n",
+                              identity->format, identity->cluster_name, identity->shard_count,
+                              database_word(identity), identity->was_closed ? "yes" : "no",
+                              identity->is_restored ? "yes" : "no",
+                              identity->raise_guards ? "to be raised" : "good");
     return file_save(folder_join(arena, path, IDENTITY_NAME), slice_text(text), arena);
 }
 
@@ -85,6 +96,17 @@ take_number(struct slice *text, const char *name, uint64_t low, uint32_t *number
 }
 
 static bool
+take_database(struct slice *text, struct folder_identity *identity, struct arena *arena)
+{
+    const char *word = take_line(text, "database: ", arena);
+    if (word == NULL)
+        return false;
+    identity->is_made = strcmp(word, "made") == 0;
+    identity->is_restoring = strcmp(word, "being restored") == 0;
+    return strcmp(word, database_word(identity)) == 0;
+}
+
+static bool
 identity_parse(struct slice text, struct folder_identity *identity, struct arena *arena)
 {
     if (!take_number(&text, HEAD, 1, &identity->format, arena))
@@ -94,7 +116,7 @@ identity_parse(struct slice text, struct folder_identity *identity, struct arena
     identity->cluster_name = take_line(&text, "cluster: ", arena);
     return identity->cluster_name != NULL &&
            take_number(&text, "shards: ", 1, &identity->shard_count, arena) &&
-           take_choice(&text, "database: ", "made", "to be made", &identity->is_made, arena) &&
+           take_database(&text, identity, arena) &&
            take_choice(&text, "closed: ", "yes", "no", &identity->was_closed, arena) &&
            take_choice(&text, "restored: ", "yes", "no", &identity->is_restored, arena) &&
            take_choice(&text, "guards: ", "to be raised", "good", &identity->raise_guards, arena) &&
@@ -137,7 +159,8 @@ identity_compare(const char *path, const struct folder_identity *found,
     return NULL;
 }
 
-struct error *
+/* Errors ERR_BAD_REQUEST if the folder is there and holds anything of somebody. */
+static struct error *
 folder_check_empty(const char *path, struct arena *arena)
 {
     const char **names;
@@ -194,6 +217,19 @@ folder_lock(struct folder *folder, struct arena *arena)
 /* --- opening ------------------------------------------------------------------------------------
  */
 
+/* May what is in the locked folder be opened? */
+static struct error *
+identity_check(const struct folder *folder, const struct folder_identity *wanted,
+               struct arena *arena)
+{
+    if (folder->identity.is_restoring)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "data folder %s was being restored from a backup and that did not finish: "
+                         "remove it and restore again",
+                         folder->path);
+    return wanted == NULL ? NULL : identity_compare(folder->path, &folder->identity, wanted, arena);
+}
+
 /* The identity of the locked folder, or a new one if `wanted` allows. */
 static struct error *
 folder_identify(struct folder *folder, const struct folder_identity *wanted, struct arena *arena)
@@ -201,7 +237,7 @@ folder_identify(struct folder *folder, const struct folder_identity *wanted, str
     struct folder_identity *identity = &folder->identity;
     struct error *err = folder_read_identity(folder->path, folder->arena, identity);
     if (err == NULL)
-        return wanted == NULL ? NULL : identity_compare(folder->path, identity, wanted, arena);
+        return identity_check(folder, wanted, arena);
     if (err->kind != ERR_NOT_FOUND)
         return error_copy(arena, err);
     check(wanted != NULL);
@@ -227,6 +263,17 @@ folder_approve(const char *path, bool may_make, struct arena *arena)
     return err != NULL ? err : folder_create(path, arena);
 }
 
+static struct folder *
+folder_new(const char *path)
+{
+    struct arena *own = arena_new(0);
+    struct folder *folder = arena_make(own, struct folder);
+    folder->arena = own;
+    folder->path = arena_text(own, path);
+    folder->database = folder_join(own, path, "rocks");
+    return folder;
+}
+
 struct error *
 folder_open(const char *path, const struct folder_identity *wanted, struct arena *arena,
             struct folder **result)
@@ -235,14 +282,50 @@ folder_open(const char *path, const struct folder_identity *wanted, struct arena
     struct error *err = folder_approve(path, wanted != NULL, arena);
     if (err != NULL)
         return err;
-    struct arena *own = arena_new(0);
-    struct folder *folder = arena_make(own, struct folder);
-    folder->arena = own;
-    folder->path = arena_text(own, path);
-    folder->database = folder_join(own, path, "rocks");
+    struct folder *folder = folder_new(path);
     err = folder_lock(folder, arena);
     if (err == NULL)
         err = folder_identify(folder, wanted, arena);
+    if (err != NULL) {
+        folder_close(folder);
+        return err;
+    }
+    *result = folder;
+    return NULL;
+}
+
+/* Nothing of anybody is in the folder, an identity neither: whoever has one has, or had, a
+ * database.
+ */
+static struct error *
+folder_check_free(const char *path, struct arena *arena)
+{
+    struct folder_identity found;
+    struct error *err = folder_read_identity(path, arena, &found);
+    if (err == NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s is a data folder already: a restore makes one",
+                         path);
+    return err->kind == ERR_NOT_FOUND ? folder_check_empty(path, arena) : err;
+}
+
+struct error *
+folder_open_for_restore(const char *path, const struct folder_identity *identity,
+                        struct arena *arena, struct folder **result)
+{
+    struct error *err = folder_check_free(path, arena);
+    if (err == NULL)
+        err = folder_create(path, arena);
+    if (err != NULL)
+        return err;
+    struct folder *folder = folder_new(path);
+    err = folder_lock(folder, arena);
+    if (err == NULL)
+        err = folder_check_free(path, arena); /* now that nobody else can fill it */
+    folder->identity = *identity;
+    folder->identity.cluster_name = arena_text(folder->arena, identity->cluster_name);
+    folder->identity.is_restoring = true;
+    if (err == NULL)
+        err = folder_save(folder, arena);
     if (err != NULL) {
         folder_close(folder);
         return err;

@@ -48,6 +48,7 @@ struct folder_identity {
     char *cluster_name;
     uint32_t shard_count;
     bool is_made;      /* the database was created: if it is missing now, it was lost */
+    bool is_restoring; /* the database is being copied from a backup: the folder does not open */
     bool was_closed;   /* nobody wrote since the last clean close */
     bool is_restored;  /* comes from a backup and has not caught up */
     bool raise_guards; /* just restored: shard guards have to be raised before anybody writes */
@@ -76,8 +77,11 @@ must_use struct error *folder_read_identity(const char *path, struct arena *aren
 must_use struct error *folder_write_identity(const char *path,
                                              const struct folder_identity *identity,
                                              struct arena *arena);
-/* Errors ERR_BAD_REQUEST if the folder is there and holds anything of somebody. Yields. */
-must_use struct error *folder_check_empty(const char *path, struct arena *arena);
+/* Takes the lock of a folder that must be missing or empty and makes it one that is being restored;
+ * `identity` is the backup's. Yields. Errors: as rocks_restore. */
+must_use struct error *folder_open_for_restore(const char *path,
+                                               const struct folder_identity *identity,
+                                               struct arena *arena, struct folder **folder);
 char *folder_join(struct arena *arena, const char *path, const char *name);
 
 /* --- wal.c: the log, read before RocksDB does ---------------------------------------------------
@@ -94,6 +98,10 @@ struct wal_report {
  * offset of damage to what may have been acknowledged; ERR_IO. */
 must_use struct error *wal_inspect(const char *database, struct arena *arena,
                                    struct wal_report *report);
+/* The same for the folder of a database that was made: ERR_CORRUPT also if there is no log and
+ * there has to be one. Blocks. */
+must_use struct error *wal_judge(const struct folder *folder, struct arena *arena,
+                                 struct wal_report *report);
 /* Sets the unfinished write aside, as a file in the folder `torn`, and cuts it off the log. Blocks.
  * Errors: ERR_IO. */
 must_use struct error *wal_cut(const char *database, const char *torn,
@@ -112,10 +120,13 @@ void setup_init(struct setup *setup, const struct rocks_options *options);
  * of all CPU. Costs nothing to repeat. */
 void setup_thread(void);
 void setup_free(struct setup *setup);
-/* Opens the database with these options. Blocks. NULL and *failure (rocksdb_free) if it does not
- * go. */
+/* Opens the database with these options, or for reading only: then nothing in it changes. Blocks.
+ * NULL and *failure (rocksdb_free) if it does not go. */
 rocksdb_t *setup_open(const struct setup *setup, const char *database, bool is_inspection,
                       rocksdb_column_family_handle_t *family[FAMILY_COUNT], char **failure);
+/* The log ends in a write that never finished, as wal.c has judged, and is opened for reading only,
+ * so it is not cut: replay is to stop there. */
+void setup_stop_at_torn_end(struct setup *setup);
 /* RocksDB's words as an error: ERR_CORRUPT, ERR_IO or ERR_UNAVAILABLE. Frees them. */
 must_use struct error *setup_error(struct arena *arena, char *failure, const char *doing);
 
@@ -125,6 +136,7 @@ must_use struct error *setup_error(struct arena *arena, char *failure, const cha
 #define ROCKS_QUEUE_BYTES    (64ULL << 20)
 #define ROCKS_MEMTABLE_BYTES (384ULL << 20)
 #define ROCKS_CACHE_BYTES    (128ULL << 20)
+#define ROCKS_GUARDS         65536
 
 struct rocks_metrics {
     struct counter *commits, *groups, *fenced, *bytes, *cold_reads;
@@ -149,6 +161,7 @@ struct rocks {
 
     struct {                /* the committer's: nobody else touches it */
         struct map *guards; /* partition key → struct guard */
+        size_t guards_max;  /* so many are remembered from one group to the next */
         rocksdb_writebatch_t *batch;
         rocksdb_writeoptions_t *durable;
         struct buffer key, end, row; /* room for keys */
@@ -168,8 +181,8 @@ void committer_free(struct rocks *rocks);
 /* The engine's submit and failure. */
 void committer_submit(struct store *store, struct commit *commit);
 const char *committer_failure(const struct store *store);
-/* Raises the guards of shards 0 .. shard_count - 1 to `least`, or by ROCKS_RESTORE_LEAP where that
- * is not higher. Durable on return; only before the store is given to anybody. Blocks. */
+/* Raises the guards of shards 0 .. shard_count - 1 by ROCKS_RESTORE_LEAP, and to `least` at the
+ * least. Durable on return; only before the store is given to anybody. Blocks. */
 must_use struct error *committer_raise_guards(struct rocks *rocks, uint32_t shard_count,
                                               uint64_t least, struct arena *arena);
 
@@ -186,6 +199,8 @@ struct guard {
 /* The guard of a partition, from memory or from the database. Blocks. NULL: it cannot be read, see
  * *failure. */
 struct guard *guards_find(struct rocks *rocks, struct slice partition_key, char **failure);
+/* Forgets all if there are too many. Only between groups: the batch is empty. */
+void guards_trim(struct rocks *rocks);
 void guards_free(struct rocks *rocks);
 
 /* A commit on its way into the batch. */

@@ -1,9 +1,10 @@
 /* inspect.c - looks into a folder that nobody has open: what is in it, and whether all of it is
  * good.
  *
- * The folder is locked and opened for reading only: RocksDB replays the log in memory and writes
- * nothing. Then one pass over each family counts and, for a check, judges every row. Guards are
- * kind 0 and come first, so the set of partitions that may have rows is known before the first row.
+ * The folder is locked, its log judged as at a start, and opened for reading only: RocksDB replays
+ * the log in memory and writes nothing. An unfinished last write is told of, and is no problem.
+ * Then one pass over each family counts and, for a check, judges every row. Guards are kind 0 and
+ * come first, so the set of partitions that may have rows is known before the first row.
  */
 #include <inttypes.h>
 
@@ -186,18 +187,28 @@ info_init(struct inspection *inspection)
         info->kinds[kind].name = row_facts(kind) == NULL ? "?" : row_facts(kind)->name;
 }
 
+/* Judges the log as the server would. False: the server would refuse it. */
 static bool
 inspect_logs(struct inspection *inspection)
 {
     struct wal_report logs;
-    struct error *err = wal_inspect(inspection->folder->database, inspection->arena, &logs);
+    struct rocks_info *info = &inspection->result->info;
+    struct error *err = wal_judge(inspection->folder, inspection->arena, &logs);
     if (err != NULL && inspection->is_check)
         complain(inspection, "%s", err->message);
     else
         inspection->err = err;
-    inspection->result->info.log_files = logs.files;
-    inspection->result->info.log_bytes = logs.bytes;
-    return err == NULL;
+    info->log_files = logs.files;
+    info->log_bytes = logs.bytes;
+    if (err != NULL || logs.torn_file == NULL)
+        return err == NULL;
+    info->torn_bytes = logs.torn_bytes;
+    info->note = arena_format(inspection->arena,
+                              "log %s ends in an unfinished write of %" PRIu64
+                              " bytes, which the next start sets aside",
+                              logs.torn_file, logs.torn_bytes);
+    setup_stop_at_torn_end(&inspection->setup);
+    return true;
 }
 
 /* Blocks. */
@@ -211,12 +222,14 @@ inspect(void *argument)
     char *failure = NULL;
     inspection->db = setup_open(&inspection->setup, inspection->folder->database, true,
                                 inspection->family, &failure);
-    if (failure != NULL && inspection->is_check)
-        complain(inspection, "the database does not open: %s", failure);
-    else if (failure != NULL)
-        inspection->err = setup_error(inspection->arena, failure, "open the database");
-    if (failure != NULL)
+    if (failure != NULL) {
+        struct error *err = setup_error(inspection->arena, failure, "open the database");
+        if (inspection->is_check)
+            complain(inspection, "%s", err->message);
+        else
+            inspection->err = err;
         return;
+    }
     inspection->result->info.sequence = rocksdb_get_latest_sequence_number(inspection->db);
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         inspect_levels(inspection, family);
@@ -230,10 +243,10 @@ static struct error *
 inspection_run(const char *path, bool is_check, struct arena *arena, struct rocks_check *result)
 {
     struct inspection inspection = {.arena = arena, .is_check = is_check, .result = result};
+    *result = (struct rocks_check){.rows = 0};
     struct error *err = folder_open(path, NULL, arena, &inspection.folder);
     if (err != NULL)
         return err;
-    *result = (struct rocks_check){.rows = 0};
     struct rocks_options options = {.path = path};
     inspection.scratch = arena_new(0);
     inspection.partitions = map_new();

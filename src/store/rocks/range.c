@@ -2,8 +2,9 @@
  *
  * A pass first runs on the loop, over what is in memory: memtables and cached blocks. Where it
  * would have to wait for the disk, or to climb over thousands of dead rows, RocksDB says
- * "incomplete"; then the pass runs again, whole, on a thread of the pool, while the fiber waits. An
- * iterator sees the moment it was made, so each pass is of one moment.
+ * "incomplete"; and a pass that finds too much for a loop ends itself. Then the pass runs again,
+ * whole, on a thread of the pool, while the fiber waits. An iterator sees the moment it was made,
+ * so each pass is of one moment.
  *
  * Every row is checked to lie inside the bounds: a pass that left its partition would hand one
  * shard's rows to another. */
@@ -12,13 +13,18 @@
 
 /* Dead rows that a pass on the loop may climb over: about a millisecond. */
 #define DEAD_ROWS_MAX 4096
+/* Living rows, and bytes of them, likewise. */
+#define LOOP_ROWS_MAX  1024
+#define LOOP_BYTES_MAX (1U << 20)
 
 enum read_tier { READ_ALL_TIER = 0, READ_BLOCK_CACHE_TIER = 1 }; /* RocksDB's numbers */
 
 struct pass {
     struct rocks *rocks;
     const struct range *range;
-    char *failure; /* of RocksDB */
+    bool is_in_memory; /* on the loop */
+    bool is_too_long;  /* for a loop */
+    char *failure;     /* of RocksDB */
 };
 
 static rocksdb_readoptions_t *
@@ -40,6 +46,7 @@ static void
 pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
 {
     const struct range *range = pass->range;
+    size_t rows = 0, bytes = 0;
     if (range->is_backward)
         rocksdb_iter_seek_to_last(iterator); /* below the upper bound */
     else
@@ -49,8 +56,12 @@ pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
         key.data = (const uint8_t *)rocksdb_iter_key(iterator, &key.length);
         value.data = (const uint8_t *)rocksdb_iter_value(iterator, &value.length);
         check(slice_compare(key, range->from) >= 0 && slice_compare(key, range->to) < 0);
-        if (!range->take(range->context, key, value))
+        pass->is_too_long =
+            pass->is_in_memory && (rows >= LOOP_ROWS_MAX || bytes >= LOOP_BYTES_MAX);
+        if (pass->is_too_long || !range->take(range->context, key, value))
             return;
+        rows++;
+        bytes += key.length + value.length;
         if (range->is_backward)
             rocksdb_iter_prev(iterator);
         else
@@ -60,11 +71,11 @@ pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
 }
 
 static void
-pass_run(struct pass *pass, bool is_in_memory)
+pass_run(struct pass *pass)
 {
     struct rocks *rocks = pass->rocks;
     setup_thread();
-    rocksdb_readoptions_t *options = pass_options(pass->range, is_in_memory);
+    rocksdb_readoptions_t *options = pass_options(pass->range, pass->is_in_memory);
     rocksdb_iterator_t *iterator =
         rocksdb_create_iterator_cf(rocks->db, options, rocks->family[pass->range->family]);
     pass->range->restart(pass->range->context);
@@ -76,7 +87,9 @@ pass_run(struct pass *pass, bool is_in_memory)
 static void
 pass_run_cold(void *argument)
 {
-    pass_run(argument, false);
+    struct pass *pass = argument;
+    pass->is_in_memory = false;
+    pass_run(pass);
 }
 
 struct error *
@@ -84,10 +97,10 @@ range_read(struct rocks *rocks, const struct range *range, struct arena *arena)
 {
     check(slice_compare(range->from, range->to) <= 0);
     check(range->take != NULL && range->restart != NULL && fiber_self() != NULL);
-    struct pass pass = {.rocks = rocks, .range = range};
-    pass_run(&pass, true);
+    struct pass pass = {.rocks = rocks, .range = range, .is_in_memory = true};
+    pass_run(&pass);
     fiber_yield(); /* who reads page after page from memory must not keep the loop for itself */
-    if (read_is_cold(pass.failure)) {
+    if (pass.is_too_long || read_is_cold(pass.failure)) {
         rocksdb_free(pass.failure);
         pass.failure = NULL;
         counter_add(rocks->metrics.cold_reads, 1);

@@ -63,13 +63,9 @@ open_log(struct opening *opening)
 {
     const struct folder *folder = opening->rocks->folder;
     struct arena *arena = opening->arena;
-    struct error *err = wal_inspect(folder->database, arena, &opening->log);
+    struct error *err = wal_judge(folder, arena, &opening->log);
     if (err != NULL)
         return err;
-    const struct folder_identity *identity = &folder->identity;
-    if (opening->log.files == 0 && !identity->was_closed)
-        return error_new(arena, ERR_CORRUPT,
-                         "the log in %s is missing: it held acknowledged writes", folder->database);
     if (opening->log.torn_file == NULL)
         return NULL;
     return wal_cut(folder->database, folder_join(arena, folder->path, "torn"), &opening->log,
@@ -154,6 +150,7 @@ rocks_new(const struct rocks_options *options, struct folder *folder)
     store_init(&rocks->store, &rocks_engine, queue);
     rocks->folder = folder;
     rocks->log = options->log;
+    rocks->committer.guards_max = options->guards_max == 0 ? ROCKS_GUARDS : options->guards_max;
     metrics_init(rocks, options->metrics);
     setup_init(&rocks->setup, options);
     rocks->read_any = rocksdb_readoptions_create();
@@ -233,12 +230,23 @@ flush_families(void *argument)
     rocksdb_flushoptions_destroy(options);
 }
 
+static struct error *
+flush(struct rocks *rocks, struct arena *arena)
+{
+    struct flushing flushing = {.rocks = rocks};
+    pool_insist(flush_families, &flushing);
+    return flushing.failure == NULL ? NULL : setup_error(arena, flushing.failure, "flush");
+}
+
 struct error *
 rocks_flush(struct store *store, struct arena *arena)
 {
-    struct flushing flushing = {.rocks = rocks_of(store)};
-    pool_insist(flush_families, &flushing);
-    return flushing.failure == NULL ? NULL : setup_error(arena, flushing.failure, "flush");
+    struct error *err = store_enter(store, arena);
+    if (err != NULL)
+        return err;
+    err = flush(rocks_of(store), arena);
+    store_leave(store);
+    return err;
 }
 
 static void
@@ -250,7 +258,7 @@ rocks_close(struct store *store)
     bool is_good = committer_failure(store) == NULL;
     check(atomic_load(&store->is_closing) && atomic_load(&store->calls) == 0);
     if (is_good)
-        err = rocks_flush(store, arena);
+        err = flush(rocks, arena);
     committer_free(rocks);
     pool_insist(close_database, rocks);
     if (is_good && err == NULL) {
@@ -305,7 +313,15 @@ rocks_is_restored(const struct store *store)
 struct error *
 rocks_set_caught_up(struct store *store, struct arena *arena)
 {
+    struct error *err = store_enter(store, arena);
+    if (err != NULL)
+        return err;
     struct folder *folder = rocks_of(store)->folder;
-    folder->identity.is_restored = false;
-    return folder_save(folder, arena);
+    struct folder_identity identity = folder->identity;
+    identity.is_restored = false;
+    err = folder_write_identity(folder->path, &identity, arena);
+    if (err == NULL) /* said only once it is on the disk */
+        folder->identity.is_restored = false;
+    store_leave(store);
+    return err;
 }

@@ -6,7 +6,9 @@
  *   2. An acknowledged commit is in the log and the log is synced. A last group that the machine
  * cut short is dropped and reported when the folder is opened; damage anywhere else in the log
  * refuses to open.
- *   3. After the first failed write or sync nothing more is written until the store is opened anew.
+ *   3. After the first failed write or sync no commit is written until the store is opened anew.
+ * RocksDB may still move rows that were durable before into table files (it tries by itself when a
+ * full disk has room again); the log that failed gets nothing more.
  *   4. A folder that came from a backup says so until somebody says that it caught up; its shards
  * got higher guards. */
 #ifndef CADENZA_STORE_ROCKS_H
@@ -23,6 +25,7 @@ struct rocks_options {
     uint64_t memtable_bytes_max; /* all column families together; 0: default */
     uint64_t cache_bytes_max;    /* block cache; 0: default */
     uint64_t queue_bytes_max;    /* commits that wait; 0: default */
+    size_t guards_max;           /* partitions whose guard is kept in memory; 0: default */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
 };
@@ -49,25 +52,28 @@ struct rocks_stats {
 void rocks_stats(const struct store *store, struct rocks_stats *stats);
 
 /* Writes all memtables to table files and waits for it. For tests and benches. Yields. Errors:
- * ERR_IO. */
+ * ERR_UNAVAILABLE, ERR_IO. */
 must_use struct error *rocks_flush(struct store *store, struct arena *arena);
 
 /* --- backup ---------------------------------------------------------------------------------- */
 
 /* Makes `folder`, which must not exist, a backup of this moment, while the store works on. Table
- * files are linked where the file system can, else copied. Yields. Errors: ERR_BAD_REQUEST (it
- * exists), ERR_IO. */
+ * files are linked where the file system can, else copied. A backup that fails leaves no folder.
+ * Yields. Errors: ERR_BAD_REQUEST (it exists), ERR_UNAVAILABLE, ERR_IO. */
 must_use struct error *rocks_backup(struct store *store, const char *folder, struct arena *arena);
-/* Makes `path`, which must be missing or empty, a data folder from a backup. At its first opening
- * the guard of every shard is raised to the clock's seconds (or by ROCKS_RESTORE_LEAP, if it is
- * there already): above whatever was given out in the time that is lost, also after a second
- * restore of the same backup. Yields. Errors: ERR_BAD_REQUEST (not a backup, or something is in the
- * target), ERR_IO. */
+/* Makes `path`, which must be missing or empty, a data folder from a backup. Until it is whole the
+ * folder does not open and says so, whatever ends this. At its first opening
+ * the guard of every shard is raised by ROCKS_RESTORE_LEAP, and to the clock's seconds at the
+ * least: above whatever was given out in the time that is lost, if that were fewer owners than the
+ * leap; also after a second restore of the same backup, if the clock was not set back and no shard
+ * got more owners than seconds went by since the first. Yields. Errors: ERR_BAD_REQUEST (not a
+ * backup, or something is in the target), ERR_BUSY (a process has it), ERR_IO. */
 must_use struct error *rocks_restore(const char *backup, const char *path, struct arena *arena);
 #define ROCKS_RESTORE_LEAP (UINT64_C(1) << 20)
 /* Does the folder come from a backup, and has not caught up with its group since? */
 bool rocks_is_restored(const struct store *store);
-/* It has caught up: forgets the mark, durably. Yields. Errors: ERR_IO. */
+/* It has caught up: forgets the mark, durably. Yields. Errors: ERR_UNAVAILABLE, ERR_IO (the
+ * mark stays). */
 must_use struct error *rocks_set_caught_up(struct store *store, struct arena *arena);
 
 /* --- looking into a stopped folder
@@ -91,6 +97,8 @@ struct rocks_info {
     bool is_restored;
     bool was_closed; /* the last process closed it; else its log is replayed at the next opening */
     uint64_t log_files, log_bytes;
+    uint64_t torn_bytes; /* of a last write that never finished: the next start sets it aside */
+    const char *note;    /* that in a sentence, for people; NULL: none */
     uint64_t table_files, table_bytes;
     uint64_t sequence; /* writes since the beginning */
     struct rocks_level *levels;

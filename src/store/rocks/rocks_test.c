@@ -1,28 +1,12 @@
 /* rocks_test.c - the contract suite on rocks, on rows in memtables and on rows in table files; and
- * what only rocks has: range deletes by the thousand, cold reads, backup and restore. */
+ * what only rocks has: range deletes by the thousand, cold reads, guards that are forgotten. */
 #include "base/check.h"
 #include "base/test.h"
-#include "fiber/clock.h"
 #include "fiber/linux/linux.h"
 #include "store/contract.h"
-#include "store/key.h"
-#include "store/rocks/test_load.h"
+#include "store/rocks/test_place.h"
 
-/* ---- a ground and a folder for each test ---- */
-
-struct place {
-    struct arena *arena;
-    char *folder, *data;
-};
-
-static struct store *
-place_open(struct place *place)
-{
-    struct rocks_options options = load_options(place->data);
-    struct store *store;
-    EXPECT_OK(rocks_open(&options, place->arena, &store));
-    return store;
-}
+/* ---- the contract ---- */
 
 static struct store *
 engine_open(void *context)
@@ -53,7 +37,6 @@ engine_close(void *context, struct store *store)
 }
 
 struct visit {
-    void (*run)(struct place *place);
     void (*contract)(struct contract *contract);
     bool is_flushed;
 };
@@ -62,21 +45,16 @@ static void
 visit_fiber(void *argument)
 {
     struct visit *visit = argument;
-    struct place place = {.arena = arena_new(0)};
-    place.folder = folder_make_temporary(place.arena);
-    place.data = arena_format(place.arena, "%s/data", place.folder);
+    struct place place;
+    place_begin(&place);
     struct contract_engine engine = {.name = "rocks",
                                      .context = &place,
                                      .open = engine_open,
                                      .reopen = engine_reopen,
                                      .flush = visit->is_flushed ? engine_flush : NULL,
                                      .close = engine_close};
-    if (visit->contract != NULL)
-        contract_run(&engine, visit->contract);
-    else
-        visit->run(&place);
-    folder_remove(place.folder);
-    arena_free(place.arena);
+    contract_run(&engine, visit->contract);
+    place_end(&place);
 }
 
 static void
@@ -98,35 +76,6 @@ CONTRACT_TESTS(X)
 #undef X
 
 /* ---- rocks alone ---- */
-
-static struct slice
-number_key(uint64_t number, struct arena *arena)
-{
-    struct key_writer key;
-    key_begin(&key, arena);
-    key_u64(&key, number);
-    return key_end(&key);
-}
-
-static void
-put(struct place *place, struct store *store, struct partition partition, enum row_kind kind,
-    uint64_t number)
-{
-    uint64_t guard;
-    EXPECT_OK(store_guard(store, partition, place->arena, &guard));
-    struct batch *batch = batch_new(place->arena, partition, guard == 0 ? 1 : guard);
-    batch_put(batch, kind, number_key(number, place->arena), slice_text("value"));
-    EXPECT_OK(store_commit(store, batch, guard, place->arena));
-}
-
-static size_t
-count_rows(struct place *place, struct store *store, struct partition partition, enum row_kind kind)
-{
-    struct rows rows;
-    struct scan scan = {.partition = partition, .kind = kind};
-    EXPECT_OK(store_scan(store, &scan, place->arena, &rows));
-    return rows.count;
-}
 
 /* A load on several shards leaves exactly what it says, through flushes and compactions of small
  * memtables. */
@@ -158,11 +107,11 @@ run_load(struct place *place)
 
 TEST(rocks_alone, a_load_through_many_flushes_leaves_exactly_its_rows)
 {
-    on_ground((struct visit){.run = run_load});
+    place_run(run_load);
 }
 
-/* More range deletes than a memtable may hold: reads stay right while the committer flushes for
- * them. */
+/* Each commit deletes the row that the one before put, often of the same group, and so not in the
+ * database yet: the committer has to find it there too. */
 static void
 run_range_deletes(struct place *place)
 {
@@ -171,23 +120,22 @@ run_range_deletes(struct place *place)
     struct writer *writer = writer_open(store, shard, 0, 64);
     for (uint64_t i = 0; i < 2500; i++) {
         struct batch *batch = batch_new(place->arena, shard, 1);
-        batch_put(batch, ROW_HISTORY, number_key(i, place->arena), slice_text("x"));
+        batch_put(batch, ROW_HISTORY, place_key(place, i), slice_text("x"));
         if (i > 0)
-            batch_delete_range(batch, ROW_HISTORY, number_key(i - 1, place->arena),
-                               number_key(i, place->arena));
+            batch_delete_range(batch, ROW_HISTORY, place_key(place, i - 1), place_key(place, i));
         ticket_t ticket = writer_submit(writer, batch);
         if (!writer_has_room(writer))
             EXPECT_OK(writer_wait(writer, ticket - 32, place->arena));
     }
     EXPECT_OK(writer_wait(writer, writer_newest(writer), place->arena));
     writer_close(writer);
-    EXPECT_EQ(count_rows(place, store, shard, ROW_HISTORY), 1);
+    EXPECT_EQ(place_count(place, store, shard, ROW_HISTORY), 1);
     store_close(store);
 }
 
 TEST(rocks_alone, thousands_of_range_deletes_leave_what_is_not_in_them)
 {
-    on_ground((struct visit){.run = run_range_deletes});
+    place_run(run_range_deletes);
 }
 
 /* After a reopening nothing is in the block cache: the first read goes to a thread, the second does
@@ -197,15 +145,15 @@ run_cold_reads(struct place *place)
 {
     struct store *store = place_open(place);
     for (uint64_t i = 0; i < 50; i++)
-        put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, i);
+        place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, i);
     store_close(store);
     store = place_open(place);
     struct rocks_stats before, first, second;
     rocks_stats(store, &before);
-    EXPECT_EQ(count_rows(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 50);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 50);
     rocks_stats(store, &first);
     EXPECT(first.cold_reads > before.cold_reads);
-    EXPECT_EQ(count_rows(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 50);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 50);
     rocks_stats(store, &second);
     EXPECT_EQ(second.cold_reads, first.cold_reads);
     store_close(store);
@@ -213,104 +161,90 @@ run_cold_reads(struct place *place)
 
 TEST(rocks_alone, a_cold_read_goes_to_a_thread_and_a_warm_one_does_not)
 {
-    on_ground((struct visit){.run = run_cold_reads});
+    place_run(run_cold_reads);
 }
 
-/* ---- backup ---- */
-
-static uint64_t
-guard_of(struct place *place, struct store *store, struct partition partition)
-{
-    uint64_t guard;
-    EXPECT_OK(store_guard(store, partition, place->arena, &guard));
-    return guard;
-}
-
-/* What was there at the backup comes back, what came later does not, and shards are fenced from the
- * time that is lost. */
+/* What is in memory but too much for a loop is read by a thread. */
 static void
-run_backup(struct place *place)
+run_long_scan(struct place *place)
 {
+    enum { ROWS = 3000 };
     struct store *store = place_open(place);
-    put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
-    put(place, store, PARTITION_OF_DOMAINS, ROW_DOMAIN, 1);
-    char *backup = arena_format(place->arena, "%s/backup", place->folder);
-    EXPECT_OK(rocks_backup(store, backup, place->arena));
-    EXPECT_KIND(rocks_backup(store, backup, place->arena), ERR_BAD_REQUEST);
-    put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 2);
-    EXPECT(!rocks_is_restored(store));
-    store_close(store);
-
-    EXPECT_KIND(rocks_restore(backup, place->data, place->arena), ERR_BAD_REQUEST);
-    EXPECT_KIND(rocks_restore(place->data, backup, place->arena), ERR_BAD_REQUEST);
-    place->data = arena_format(place->arena, "%s/restored", place->folder);
-    EXPECT_OK(rocks_restore(backup, place->data, place->arena));
-    store = place_open(place);
-    EXPECT_EQ(count_rows(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 1);
-    EXPECT(rocks_is_restored(store));
-    uint64_t raised = guard_of(place, store, PARTITION_OF_SHARD(1));
-    EXPECT(raised > 1000000 && raised <= (uint64_t)(clock_wall() / NS_PER_S));
-    EXPECT_EQ(guard_of(place, store, PARTITION_OF_SHARD(0)),
-              raised);                                          /* never written: raised too */
-    EXPECT_EQ(guard_of(place, store, PARTITION_OF_DOMAINS), 1); /* a counter without gaps */
-    store_close(store);
-
-    store = place_open(place);
-    EXPECT(rocks_is_restored(store)); /* until it caught up, however often it is opened */
-    EXPECT_EQ(guard_of(place, store, PARTITION_OF_SHARD(1)), raised);
-    EXPECT_OK(rocks_set_caught_up(store, place->arena));
-    store_close(store);
-    store = place_open(place);
-    EXPECT(!rocks_is_restored(store));
+    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    for (uint64_t i = 0; i < ROWS; i++)
+        batch_put(batch, ROW_RUN, place_key(place, i), slice_text("value"));
+    EXPECT_OK(store_commit(store, batch, 0, place->arena));
+    struct rocks_stats before, after;
+    rocks_stats(store, &before);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), ROWS);
+    rocks_stats(store, &after);
+    EXPECT(after.cold_reads > before.cold_reads);
     store_close(store);
 }
 
-TEST(rocks_alone, a_restored_store_has_the_backup_and_higher_guards)
+TEST(rocks_alone, a_long_scan_does_not_hold_the_loop)
 {
-    on_ground((struct visit){.run = run_backup});
+    place_run(run_long_scan);
 }
 
-struct backup_load {
-    struct load load;
-    struct fiber *waiter;
-    bool is_done;
-};
+/* ---- guards that are forgotten ---- */
 
+/* One round: a new owner raises the guard of `owned`, another partition is written, the old owner
+ * tries once more, and the new one goes on. All of them wait in the same group: the committer is
+ * busy with a batch before them. */
 static void
-backup_load_fiber(void *argument)
+race_owners(struct place *place, struct store *store, struct partition owned, uint64_t guard)
 {
-    struct backup_load *work = argument;
-    load_run(&work->load);
-    work->is_done = true;
-    fiber_wake(work->waiter);
+    struct partition other = PARTITION_OF_SHARD(2 + guard % 8);
+    struct partition busy = PARTITION_OF_SHARD(0);
+    struct writer *first = writer_open(store, busy, place_guard(place, store, busy), 1);
+    struct writer *new_owner = writer_open(store, owned, guard, 2);
+    struct writer *neighbour = writer_open(store, other, place_guard(place, store, other), 1);
+    struct writer *old_owner = writer_open(store, owned, guard, 1);
+    struct batch *raise = batch_new(place->arena, owned, guard + 1);
+    struct batch *aside = batch_new(place->arena, other, writer_guard(neighbour) + 1);
+    struct batch *stale = batch_new(place->arena, owned, guard);
+    struct batch *next = batch_new(place->arena, owned, guard + 1);
+    batch_put(raise, ROW_SHARD, slice_text("owner"), slice_text("new"));
+    batch_put(stale, ROW_SHARD, slice_text("owner"), slice_text("old"));
+    writer_submit(first, batch_new(place->arena, busy, writer_guard(first) + 1));
+    writer_submit(new_owner, raise);
+    writer_submit(neighbour, aside);
+    writer_submit(old_owner, stale);
+    writer_submit(new_owner, next);
+    EXPECT_KIND(writer_wait(old_owner, 1, place->arena), ERR_FENCED);
+    EXPECT_OK(writer_wait(neighbour, 1, place->arena));
+    EXPECT_OK(writer_wait(new_owner, 2, place->arena));
+    EXPECT_OK(writer_wait(first, 1, place->arena));
+    writer_close(first);
+    writer_close(old_owner);
+    writer_close(neighbour);
+    writer_close(new_owner);
 }
 
-/* A backup in the middle of a load is a moment of it: every shard whole, none behind what was told
- * before. */
+/* The committer may keep one guard in memory and has to forget all the time. What it forgets in
+ * the middle of a group it would read as it was before that group. */
 static void
-run_backup_under_load(struct place *place)
+run_forgotten_guards(struct place *place)
 {
-    struct backup_load work = {.load = {.store = place_open(place), .shards = 4, .steps = 800},
-                               .waiter = fiber_self()};
-    fiber_start("load", backup_load_fiber, &work);
-    while (work.load.acked[0] < 100)
-        EXPECT_OK(fiber_sleep(NS_PER_MS, place->arena));
-    uint64_t before[LOAD_SHARDS_MAX];
-    memcpy(before, work.load.acked, sizeof before);
-    char *backup = arena_format(place->arena, "%s/backup", place->folder);
-    EXPECT_OK(rocks_backup(work.load.store, backup, place->arena));
-    while (!work.is_done)
-        fiber_wait_uncancellable();
-    EXPECT(!work.load.has_failed);
-    store_close(work.load.store);
-    place->data = arena_format(place->arena, "%s/restored", place->folder);
-    EXPECT_OK(rocks_restore(backup, place->data, place->arena));
-    struct store *store = place_open(place);
-    EXPECT_TEXT(load_verify(store, 4, before, place->arena), NULL);
+    struct rocks_options options = load_options(place->data);
+    options.guards_max = 1;
+    struct store *store;
+    EXPECT_OK(rocks_open(&options, place->arena, &store));
+    struct partition owned = PARTITION_OF_SHARD(1);
+    place_put(place, store, owned, ROW_RUN, 1);
+    for (uint64_t guard = 1; guard < 100; guard++)
+        race_owners(place, store, owned, guard);
+    bool found;
+    struct slice owner;
+    EXPECT_OK(
+        store_get(store, owned, ROW_SHARD, slice_text("owner"), place->arena, &found, &owner));
+    EXPECT(found && slice_equal(owner, slice_text("new")));
+    EXPECT_EQ(place_guard(place, store, owned), 100);
     store_close(store);
 }
 
-TEST(rocks_alone, a_backup_under_load_is_one_moment_of_it)
+TEST(rocks_alone, an_old_owner_is_fenced_though_guards_are_forgotten)
 {
-    on_ground((struct visit){.run = run_backup_under_load});
+    place_run(run_forgotten_guards);
 }

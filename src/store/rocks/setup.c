@@ -158,8 +158,10 @@ setup_init(struct setup *setup, const struct rocks_options *options)
 {
     rocksdb_options_t *database = rocksdb_options_create();
     /* After a failed write RocksDB would try to resume by itself; here only a new opening makes it
-     * good again. */
-    set_by_name(&database, "max_bgerror_resume_count=0");
+     * good again. (When the disk was full it still flushes once there is room: rows that were
+     * durable before, so nothing that replay would not show.) And whoever lets go of the last view
+     * of an old table would unlink the file there and then, on a loop: a thread of RocksDB does. */
+    set_by_name(&database, "max_bgerror_resume_count=0;avoid_unnecessary_blocking_io=true");
     set_durability(database);
     set_work(database);
     set_files(database);
@@ -177,6 +179,13 @@ setup_free(struct setup *setup)
         rocksdb_options_destroy(setup->family[family]);
     rocksdb_options_destroy(setup->database);
     rocksdb_cache_destroy(setup->cache);
+}
+
+void
+setup_stop_at_torn_end(struct setup *setup)
+{
+    /* Everything behind a bad record is dropped, and wal.c knows that there is nothing. */
+    rocksdb_options_set_wal_recovery_mode(setup->database, rocksdb_point_in_time_recovery);
 }
 
 rocksdb_t *

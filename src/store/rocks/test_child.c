@@ -4,8 +4,10 @@
  *
  * Opens the folder, runs the load, and tells each durable step on standard output (shard, step: 4
  * and 8 bytes). When the store fails it closes it, opens it anew (OPENINGS times at most), judges
- * what it finds, and goes on. Exit: 0 all steps done, 2 it does not open (any more), 4 a failure
- * against the contract, 5 the store does not hold what was acknowledged. */
+ * what it finds, and goes on. With ROCKS_BACKUP set, a store that has done all its steps is backed
+ * up into FOLDER-backup, and that restored into FOLDER-restored; both are told as a step 1, of the
+ * shards BACKUP_TOLD and RESTORE_TOLD. Exit: 0 all steps done, 2 it does not open (any more), 4 a
+ * failure against the contract, 5 the store does not hold what was acknowledged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,39 @@ tell(uint32_t shard, uint64_t step)
     check(written == sizeof word);
 }
 
+static void
+say(const struct error *err)
+{
+    fprintf(stderr, "child: %s\n", err->message);
+}
+
+static char *
+beside(const struct child *child, const char *ending, struct arena *arena)
+{
+    return arena_format(arena, "%s-%s", child->folder, ending);
+}
+
+static void
+back_up(const struct child *child, struct store *store, struct arena *arena)
+{
+    struct error *err = rocks_backup(store, beside(child, "backup", arena), arena);
+    if (err == NULL)
+        tell(BACKUP_TOLD, 1);
+    else
+        say(err);
+}
+
+static void
+restore(const struct child *child, struct arena *arena)
+{
+    struct error *err =
+        rocks_restore(beside(child, "backup", arena), beside(child, "restored", arena), arena);
+    if (err == NULL)
+        tell(RESTORE_TOLD, 1);
+    else
+        say(err);
+}
+
 /* One life of the store. True: it is worth opening again. */
 static bool
 live(struct child *child, struct store *store, struct arena *arena)
@@ -54,7 +89,12 @@ live(struct child *child, struct store *store, struct arena *arena)
         child->verdict = VERDICT_BROKEN;
     if (child->verdict != VERDICT_DONE)
         fprintf(stderr, "child: %s\n", lost != NULL ? lost : load.complaint);
+    bool is_backup = getenv("ROCKS_BACKUP") != NULL && child->verdict == VERDICT_DONE;
+    if (is_backup)
+        back_up(child, store, arena);
     store_close(store);
+    if (is_backup)
+        restore(child, arena);
     return child->verdict == VERDICT_DONE && (load.has_failed || lost != NULL);
 }
 

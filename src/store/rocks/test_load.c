@@ -11,7 +11,6 @@
 #include "fiber/sync.h"
 #include "store/key.h"
 
-#define IN_FLIGHT 4
 #define TRANSFERS_LIVE                                                                             \
     8 /* the newest so many outbox rows are there, older ones deleted one by one */
 #define HISTORY_STEP                                                                               \
@@ -115,7 +114,7 @@ run_steps(struct runner *runner, struct writer *writer, uint64_t first)
     uint64_t ahead = first;
     for (uint64_t step = first; step <= load->steps && !load->has_failed; step++) {
         arena_reset(runner->arena);
-        for (; ahead <= load->steps && ahead < step + IN_FLIGHT; ahead++)
+        for (; ahead <= load->steps && ahead < step + LOAD_IN_FLIGHT; ahead++)
             writer_submit(writer,
                           step_batch(runner->shard, ahead, writer_guard(writer), runner->arena));
         struct error *err = writer_wait(writer, step - first + 1, runner->arena);
@@ -140,7 +139,7 @@ run_shard(struct runner *runner)
         err = read_count(store, runner->shard, runner->arena, &count);
     if (err != NULL)
         return err;
-    struct writer *writer = writer_open(store, partition, guard + 1, IN_FLIGHT);
+    struct writer *writer = writer_open(store, partition, guard + 1, LOAD_IN_FLIGHT);
     err = run_steps(runner, writer, count + 1);
     writer_close(writer);
     return err;

@@ -10,6 +10,9 @@
 #include "store/rocks/rocks.h"
 
 #define LOAD_SHARDS_MAX 16
+#define LOAD_IN_FLIGHT  4 /* commits of a shard that wait at a time */
+/* No load has that many shards: what else a process tells, see test_child.c. */
+enum { RESTORE_TOLD = LOAD_SHARDS_MAX - 2, BACKUP_TOLD = LOAD_SHARDS_MAX - 1 };
 
 struct load {
     struct store *store;

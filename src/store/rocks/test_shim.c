@@ -5,74 +5,31 @@
  * them, and at the n-th such call does one of three things:
  *
  *   error  the call fails with EIO or ENOSPC; a write leaves half of its bytes. Once, or from then
- * on for ever. lie    from then on syncs say yes and do nothing. power  the power goes: everything
- * that was not synced is taken back, and the process is gone.
+ *          on for ever.
+ *   lie    from then on syncs say yes and do nothing.
+ *   power  the power goes: everything that was not synced is taken back, and the process is gone.
  *
- * What "not synced" means: bytes of a file behind its size at its last sync; a name made, moved or
- * removed since the last sync of its folder. Names are taken back from a journal (what they would
- * lose is linked into a spare folder first). Of unsynced bytes a power cut keeps none, or a part,
- * or all with pages of zeros in them, by seed: disks do all three.
+ * What "not synced" means: bytes of a file behind its size at its last sync; a name made, linked,
+ * moved or removed since the last sync of its folder; all that is in a folder whose own name is
+ * lost. Names are taken back from a journal (what they would lose is linked into a spare folder
+ * first). Of unsynced bytes a power cut keeps none, or a part, or all with pages of zeros in them,
+ * by seed: disks do all three. test_shim_disk.c does all that.
  *
  * Told by the environment: FAULT_FOLDER, FAULT_SPARE (same file system), FAULT_AT (n, 0: never),
  * FAULT_ACTION (eio, enospc, full, lie, power), FAULT_SEED, FAULT_COUNT (a file that gets the
  * number of calls at exit). */
-#include <dlfcn.h>
+#include "store/rocks/test_shim.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX   4096
-#define JOURNAL_MAX 8192
-#define PATH_ROOM   512
-#define PAGE        4096
-#define POWER_EXIT  99
-
-enum action { ACTION_NONE, ACTION_EIO, ACTION_ENOSPC, ACTION_FULL, ACTION_LIE, ACTION_POWER };
-enum change { CHANGE_MADE, CHANGE_MOVED, CHANGE_REMOVED };
-
-struct tracked {
-    char path[PATH_ROOM];
-    int64_t synced; /* size at its last sync */
-};
-
-struct journal_entry {
-    enum change change;
-    char path[PATH_ROOM];  /* the name that came or went */
-    char from[PATH_ROOM];  /* moved: its name before */
-    char spare[PATH_ROOM]; /* what the name stood for before; empty: nothing */
-};
-
-static struct {
-    pthread_mutex_t lock;
-    bool is_ready;
-    char folder[PATH_ROOM], spare[PATH_ROOM], count_file[PATH_ROOM];
-    uint64_t at, calls, seed;
-    enum action action;
-    bool is_full; /* from now on */
-    int spares;
-    struct tracked files[FILES_MAX];
-    int file_count;
-    struct journal_entry journal[JOURNAL_MAX];
-    int journal_count;
-} shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The next function of that name: the C library's. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
-static uint64_t
-draw(void)
-{
-    shim.seed = shim.seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return shim.seed >> 33;
-}
+struct shim shim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- what it was told ---- */
 
@@ -114,141 +71,6 @@ report_calls(void)
         return;
     fprintf(file, "%llu\n", (unsigned long long)shim.calls);
     fclose(file);
-}
-
-static bool
-is_below(const char *path)
-{
-    size_t length = strlen(shim.folder);
-    return length > 0 && strncmp(path, shim.folder, length) == 0;
-}
-
-/* ---- files ---- */
-
-static struct tracked *
-find_file(const char *path)
-{
-    for (int i = 0; i < shim.file_count; i++)
-        if (strcmp(shim.files[i].path, path) == 0)
-            return &shim.files[i];
-    return NULL;
-}
-
-static struct tracked *
-track(const char *path, int64_t synced)
-{
-    struct tracked *file = find_file(path);
-    if (file != NULL)
-        return file;
-    if (shim.file_count == FILES_MAX)
-        abort();
-    file = &shim.files[shim.file_count++];
-    snprintf(file->path, PATH_ROOM, "%s", path);
-    file->synced = synced;
-    return file;
-}
-
-/* The path of an open file of the folder; false: it is none of ours. */
-static bool
-path_of(int descriptor, char path[PATH_ROOM])
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    ssize_t length = readlink(link, path, PATH_ROOM - 1);
-    if (length <= 0)
-        return false;
-    path[length] = '\0';
-    return is_below(path);
-}
-
-static bool
-is_folder_of(const char *folder, const char *path)
-{
-    size_t length = strlen(folder);
-    return strncmp(path, folder, length) == 0 && path[length] == '/' &&
-           strchr(path + length + 1, '/') == NULL;
-}
-
-/* ---- names ---- */
-
-/* Keeps what `path` stands for under a name in the spare folder. */
-static void
-keep_spare(const char *path, char spare[PATH_ROOM])
-{
-    snprintf(spare, PATH_ROOM, "%.400s/spare%d", shim.spare, shim.spares++);
-    if (link(path, spare) != 0)
-        spare[0] = '\0';
-}
-
-static struct journal_entry *
-journal(enum change change, const char *path)
-{
-    if (shim.journal_count == JOURNAL_MAX)
-        abort();
-    struct journal_entry *entry = &shim.journal[shim.journal_count++];
-    memset(entry, 0, sizeof *entry);
-    entry->change = change;
-    snprintf(entry->path, PATH_ROOM, "%s", path);
-    return entry;
-}
-
-/* The folder was synced: its names stay. */
-static void
-journal_forget(const char *folder)
-{
-    int kept = 0;
-    for (int i = 0; i < shim.journal_count; i++)
-        if (!is_folder_of(folder, shim.journal[i].path))
-            shim.journal[kept++] = shim.journal[i];
-    shim.journal_count = kept;
-}
-
-static void
-journal_undo(const struct journal_entry *entry)
-{
-    if (entry->change == CHANGE_MADE)
-        REAL(unlink)(entry->path);
-    if (entry->change == CHANGE_MOVED)
-        REAL(rename)(entry->path, entry->from);
-    if (entry->spare[0] != '\0')
-        REAL(rename)(entry->spare, entry->path);
-}
-
-/* ---- the power goes ---- */
-
-static void
-lose_bytes(const struct tracked *file)
-{
-    struct stat facts;
-    int descriptor = REAL(open)(file->path, O_RDWR);
-    if (descriptor < 0)
-        return;
-    int64_t size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0;
-    int64_t loose = size - file->synced;
-    uint64_t way = draw() % 3;
-    if (loose > 0 && way == 0)
-        way = (uint64_t)REAL(ftruncate)(descriptor, file->synced);
-    else if (loose > 0 && way == 1)
-        way = (uint64_t)REAL(ftruncate)(descriptor,
-                                        file->synced + (int64_t)(draw() % (uint64_t)loose));
-    for (int64_t page = file->synced; way == 2 && page < size; page = (page / PAGE + 1) * PAGE) {
-        static const char zeros[PAGE];
-        int64_t end = (page / PAGE + 1) * PAGE;
-        size_t length = (size_t)((end < size ? end : size) - page);
-        if (draw() % 2 == 0 && REAL(pwrite)(descriptor, zeros, length, page) < 0)
-            abort();
-    }
-    close(descriptor);
-}
-
-static void
-power_cut(void)
-{
-    for (int i = 0; i < shim.file_count; i++)
-        lose_bytes(&shim.files[i]);
-    for (int i = shim.journal_count - 1; i >= 0; i--)
-        journal_undo(&shim.journal[i]);
-    _exit(POWER_EXIT);
 }
 
 /* ---- every call ---- */
@@ -449,6 +271,7 @@ rename(const char *from, const char *to)
         old->path[0] = '\0';
     if (file != NULL)
         snprintf(file->path, PATH_ROOM, "%s", to);
+    follow_all(from, to);
     leave(0);
     return result;
 }
@@ -468,4 +291,36 @@ unlink(const char *path)
     int result = REAL(unlink)(path);
     leave(0);
     return result;
+}
+
+int
+mkdir(const char *path, mode_t mode)
+{
+    if (!enter(path)) {
+        leave(0);
+        return REAL(mkdir)(path, mode);
+    }
+    int failure = step();
+    if (failure == 0 && shim.is_full)
+        failure = ENOSPC;
+    if (failure == 0 && REAL(mkdir)(path, mode) != 0)
+        failure = errno;
+    if (failure == 0)
+        journal(CHANGE_MADE, path);
+    return leave(failure);
+}
+
+int
+link(const char *from, const char *to)
+{
+    if (!enter(to)) {
+        leave(0);
+        return REAL(link)(from, to);
+    }
+    int failure = step();
+    if (failure == 0 && REAL(link)(from, to) != 0)
+        failure = errno;
+    if (failure == 0)
+        journal(CHANGE_MADE, to);
+    return leave(failure);
 }

@@ -50,6 +50,8 @@ become(struct trial *trial, const struct trial_run *run)
     for (uint32_t i = 0; i < LOAD_SHARDS_MAX; i++)
         acked = arena_format(arena, "%s%" PRIu64 ",", acked, trial->acked[i]);
     set("ROCKS_ACKED", acked);
+    if (run->has_backup)
+        set("ROCKS_BACKUP", "yes");
     if (run->action != NULL) {
         set("LD_PRELOAD", ROCKS_SHIM);
         set("FAULT_FOLDER", trial->data);

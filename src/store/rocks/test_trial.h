@@ -25,6 +25,7 @@ struct trial_run {
     uint64_t at;
     uint64_t seed;
     uint64_t kill_after; /* acks, then kill -9; 0: let it end */
+    bool has_backup;     /* see test_child.c: backs up and restores at its end */
 };
 
 enum {

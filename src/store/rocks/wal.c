@@ -10,10 +10,13 @@
  * the one before is synced. So only the last record can be unfinished. A record is a chain of
  * fragments, FULL or FIRST MIDDLE* LAST, in blocks of 32 KB, each fragment with a checksum. Damage
  * with no FULL or FIRST fragment anywhere behind it, in this log or a later one, is the unfinished
- * last record: it is cut off and kept aside. With one, it is damage: refused.
+ * last record: it is cut off and kept aside. With one, it is damage: refused. What is damaged may
+ * be a length, so behind damage fragments are looked for at every byte of the block.
  *
  * What cannot be told: a last record that was acknowledged and damaged later looks like one that
- * never finished. It is kept aside and reported, so that it is not lost without a word. */
+ * never finished. It is kept aside and reported, so that it is not lost without a word. And an
+ * unfinished record whose values hold a whole log fragment, checksum and all, looks like damage:
+ * refused, which loses nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +63,8 @@ unmask(uint32_t masked)
     return rotated >> 17 | rotated << 15;
 }
 
-/* The fragment at the front of what is left of a block. 0: there is none; its claimed size
- * otherwise (it may be past the end). *type is set if the checksum is right, else 0. */
+/* The size of the fragment at the front of what is left of a block. *type is set if it is whole and
+ * its checksum right, else 0. */
 static size_t
 fragment_at(struct slice left, unsigned *type)
 {
@@ -76,7 +79,7 @@ fragment_at(struct slice left, unsigned *type)
     if (size <= left.length && head[6] >= FRAGMENT_FULL && head[6] <= FRAGMENT_LAST &&
         crc32c(0, slice_of(head + 6, 1 + length)) == unmask(stored))
         *type = head[6];
-    return length == 0 && head[6] == 0 ? 0 : size;
+    return size;
 }
 
 /* From `offset` of this log on, something is not whole. */
@@ -122,8 +125,25 @@ accept_fragment(struct wal_reader *reader, unsigned type, uint64_t offset)
     reader->report->records += !reader->is_open;
 }
 
-/* All fragments of one block. A bad one may lie about its length: behind it the next is tried, and
- * if that is none either, the rest of the block is given up. */
+/* Behind damage at `at`: does a record begin anywhere in the rest of the block? A bad fragment may
+ * lie about its length, so every byte may be where the next one begins. A checksum fits by chance
+ * once in 2^32. */
+static void
+search_block(struct wal_reader *reader, struct slice block, size_t at, uint64_t offset)
+{
+    check(reader->is_damaged);
+    for (at++; at + HEADER_SIZE <= block.length; at++) {
+        unsigned type = block.data[at + 6];
+        if (type == FRAGMENT_FULL || type == FRAGMENT_FIRST)
+            fragment_at(slice_skip(block, at), &type);
+        if (type == FRAGMENT_FULL || type == FRAGMENT_FIRST) {
+            refuse(reader, offset + at);
+            return;
+        }
+    }
+}
+
+/* All fragments of one block, up to the first bad one. */
 static void
 read_block(struct wal_reader *reader, struct slice block, uint64_t offset)
 {
@@ -132,12 +152,12 @@ read_block(struct wal_reader *reader, struct slice block, uint64_t offset)
     while (at + HEADER_SIZE <= BLOCK_SIZE && at < block.length && reader->err == NULL) {
         unsigned type;
         size_t size = fragment_at(slice_skip(block, at), &type);
-        if (type != 0)
-            accept_fragment(reader, type, offset + at);
-        else
+        if (type == 0) {
             note_damage(reader, offset + at);
-        if (size == 0 || at + size > block.length)
+            search_block(reader, block, at, offset);
             return;
+        }
+        accept_fragment(reader, type, offset + at);
         at += size;
     }
 }
@@ -220,6 +240,16 @@ wal_inspect(const char *database, struct arena *arena, struct wal_report *report
     return reader.err;
 }
 
+struct error *
+wal_judge(const struct folder *folder, struct arena *arena, struct wal_report *report)
+{
+    struct error *err = wal_inspect(folder->database, arena, report);
+    if (err != NULL || report->files > 0 || folder->identity.was_closed)
+        return err;
+    return error_new(arena, ERR_CORRUPT, "the log in %s is missing: it held acknowledged writes",
+                     folder->database);
+}
+
 /* --- cutting ---------------------------------------------------------------------------------- */
 
 /* Copies the end of the log into a new file and syncs it. */
@@ -237,6 +267,17 @@ set_aside(int log, const char *path, uint64_t offset, uint64_t length, struct ar
     return is_good;
 }
 
+static bool
+sync_folder(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_good = folder >= 0 && fsync(folder) == 0;
+    if (folder >= 0)
+        close(folder);
+    return is_good;
+}
+
+/* The copy and its name are durable before the log is cut: the bytes are always in one of both. */
 struct error *
 wal_cut(const char *database, const char *torn, const struct wal_report *report,
         struct arena *arena)
@@ -251,7 +292,8 @@ wal_cut(const char *database, const char *torn, const struct wal_report *report,
     if (log < 0)
         return io_error(arena, "open log", path);
     struct error *err = NULL;
-    if (!set_aside(log, aside, report->torn_offset, report->torn_bytes, arena))
+    if (!set_aside(log, aside, report->torn_offset, report->torn_bytes, arena) ||
+        !sync_folder(torn) || !sync_folder(folder_join(arena, torn, "..")))
         err = io_error(arena, "set an unfinished write aside in", aside);
     else if (ftruncate(log, (off_t)report->torn_offset) != 0 || fsync(log) != 0)
         err = io_error(arena, "cut an unfinished write off", path);

@@ -1,0 +1,325 @@
+/* rocks_backup_test.c - a backup is one moment of a store, a restored store knows what it is, and
+ * half of either is nothing.
+ *
+ * The walks run a process that loads a store, backs it up and restores it, with a fault at one of
+ * the calls that change the disk (see rocks_failure_test.c). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "fiber/clock.h"
+#include "fiber/linux/linux.h"
+#include "store/rocks/test_place.h"
+#include "store/rocks/test_trial.h"
+
+/* What was there at the backup comes back, what came later does not, and shards are fenced from the
+ * time that is lost. */
+static void
+run_backup(struct place *place)
+{
+    struct store *store = place_open(place);
+    place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
+    place_put(place, store, PARTITION_OF_DOMAINS, ROW_DOMAIN, 1);
+    char *backup = arena_format(place->arena, "%s/backup", place->folder);
+    EXPECT_OK(rocks_backup(store, backup, place->arena));
+    EXPECT_KIND(rocks_backup(store, backup, place->arena), ERR_BAD_REQUEST);
+    place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 2);
+    EXPECT(!rocks_is_restored(store));
+    store_close(store);
+
+    EXPECT_KIND(rocks_restore(backup, place->data, place->arena), ERR_BAD_REQUEST);
+    EXPECT_KIND(rocks_restore(place->data, backup, place->arena), ERR_BAD_REQUEST);
+    place->data = arena_format(place->arena, "%s/restored", place->folder);
+    EXPECT_OK(rocks_restore(backup, place->data, place->arena));
+    store = place_open(place);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 1);
+    EXPECT(rocks_is_restored(store));
+    uint64_t raised = place_guard(place, store, PARTITION_OF_SHARD(1));
+    EXPECT(raised > 1000000 && raised <= (uint64_t)(clock_wall() / NS_PER_S));
+    EXPECT_EQ(place_guard(place, store, PARTITION_OF_SHARD(0)),
+              raised);                                             /* never written: raised too */
+    EXPECT_EQ(place_guard(place, store, PARTITION_OF_DOMAINS), 1); /* a counter without gaps */
+    store_close(store);
+
+    store = place_open(place);
+    EXPECT(rocks_is_restored(store)); /* until it caught up, however often it is opened */
+    EXPECT_EQ(place_guard(place, store, PARTITION_OF_SHARD(1)), raised);
+    EXPECT_OK(rocks_set_caught_up(store, place->arena));
+    store_close(store);
+    store = place_open(place);
+    EXPECT(!rocks_is_restored(store));
+    store_close(store);
+}
+
+TEST(rocks_backup, a_restored_store_has_the_backup_and_higher_guards)
+{
+    place_run(run_backup);
+}
+
+struct backup_load {
+    struct load load;
+    struct fiber *waiter;
+    bool is_done;
+};
+
+static void
+backup_load_fiber(void *argument)
+{
+    struct backup_load *work = argument;
+    load_run(&work->load);
+    work->is_done = true;
+    fiber_wake(work->waiter);
+}
+
+/* A backup in the middle of a load is a moment of it: every shard whole, none behind what was told
+ * before. */
+static void
+run_backup_under_load(struct place *place)
+{
+    struct backup_load work = {.load = {.store = place_open(place), .shards = 4, .steps = 800},
+                               .waiter = fiber_self()};
+    fiber_start("load", backup_load_fiber, &work);
+    while (work.load.acked[0] < 100)
+        EXPECT_OK(fiber_sleep(NS_PER_MS, place->arena));
+    uint64_t before[LOAD_SHARDS_MAX];
+    memcpy(before, work.load.acked, sizeof before);
+    char *backup = arena_format(place->arena, "%s/backup", place->folder);
+    EXPECT_OK(rocks_backup(work.load.store, backup, place->arena));
+    while (!work.is_done)
+        fiber_wait_uncancellable();
+    EXPECT(!work.load.has_failed);
+    store_close(work.load.store);
+    place->data = arena_format(place->arena, "%s/restored", place->folder);
+    EXPECT_OK(rocks_restore(backup, place->data, place->arena));
+    struct store *store = place_open(place);
+    EXPECT_TEXT(load_verify(store, 4, before, place->arena), NULL);
+    store_close(store);
+}
+
+TEST(rocks_backup, a_backup_under_load_is_one_moment_of_it)
+{
+    place_run(run_backup_under_load);
+}
+
+/* ---- a backup and the end of its store ---- */
+
+struct closing {
+    struct store *store;
+    const char *folder;
+    struct arena *arena;
+    struct error *err;
+    bool is_done;
+};
+
+static void
+backup_fiber(void *argument)
+{
+    struct closing *closing = argument;
+    closing->err = rocks_backup(closing->store, closing->folder, closing->arena);
+    closing->is_done = true;
+}
+
+/* A close that begins while a backup runs waits for it; a backup that begins later is refused. */
+static void
+run_backup_and_close(struct place *place)
+{
+    struct store *store = place_open(place);
+    for (uint64_t i = 0; i < 20; i++)
+        place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, i);
+    struct closing closing = {.store = store, .arena = place->arena};
+    closing.folder = arena_format(place->arena, "%s/backup", place->folder);
+    fiber_start("backup", backup_fiber, &closing);
+    fiber_yield();
+    EXPECT(!closing.is_done);
+    store_close(store);
+    EXPECT(closing.is_done);
+    EXPECT_OK(closing.err);
+    place->data = arena_format(place->arena, "%s/restored", place->folder);
+    EXPECT_OK(rocks_restore(closing.folder, place->data, place->arena));
+    store = place_open(place);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 20);
+    store_close(store);
+}
+
+TEST(rocks_backup, a_close_waits_for_a_backup)
+{
+    place_run(run_backup_and_close);
+}
+
+/* ---- where a restore may go ---- */
+
+/* A folder that has an identity had a database: whoever lost that one must not get another under
+ * the old name, or a crash in between opens as if nothing had been. */
+static void
+run_restore_over(struct place *place)
+{
+    struct store *store = place_open(place);
+    place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
+    char *backup = arena_format(place->arena, "%s/backup", place->folder);
+    EXPECT_OK(rocks_backup(store, backup, place->arena));
+    store_close(store);
+    place_shell(arena_format(place->arena, "rm -r '%s/rocks'", place->data));
+    struct error *err = rocks_restore(backup, place->data, place->arena);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "is a data folder already") != NULL);
+
+    place->data = arena_format(place->arena, "%s/half", place->folder);
+    EXPECT_OK(rocks_restore(backup, place->data, place->arena));
+    place_shell(arena_format(place->arena,
+                             "sed -i 's/^database: made/database: being restored/' '%s/CADENZA'",
+                             place->data));
+    struct rocks_options options = load_options(place->data);
+    err = rocks_open(&options, place->arena, &store);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "that did not finish: remove it and restore again") != NULL);
+    struct rocks_info info;
+    EXPECT_KIND(rocks_info(place->data, place->arena, &info), ERR_BAD_REQUEST);
+    char *third = arena_format(place->arena, "%s/third", place->folder);
+    EXPECT_KIND(rocks_restore(place->data, third, place->arena), ERR_BAD_REQUEST);
+}
+
+TEST(rocks_backup, a_restore_goes_into_a_free_folder_and_half_of_one_does_not_open)
+{
+    place_run(run_restore_over);
+}
+
+/* ---- walks ---- */
+
+#define WALK_SHARDS 2
+#define WALK_STEPS  3
+#define SEEDS_FEW   4 /* the default; with more (--seeds=) walks leave no call out */
+
+struct judging {
+    struct trial *trial;
+    uint64_t told_backup, told_restore;
+    bool has_restored; /* a store that works was found in DATA-restored */
+    const char *complaint;
+};
+
+static bool
+has_file(struct trial *trial, const char *folder, const char *name)
+{
+    return access(arena_format(trial->arena, "%s/%s", folder, name), F_OK) == 0;
+}
+
+/* A folder that opened: it must know that it was restored, and hold all. */
+static const char *
+judge_restored(struct judging *judging, struct store *store)
+{
+    struct trial *trial = judging->trial;
+    uint64_t guard, done[LOAD_SHARDS_MAX];
+    for (size_t i = 0; i < LOAD_SHARDS_MAX; i++)
+        done[i] = WALK_STEPS;
+    EXPECT_OK(store_guard(store, PARTITION_OF_SHARD(0), trial->arena, &guard));
+    const char *complaint = load_verify(store, WALK_SHARDS, done, trial->arena);
+    if (complaint == NULL && (!rocks_is_restored(store) || guard < ROCKS_RESTORE_LEAP))
+        complaint = arena_format(trial->arena, "it opened as if it had never been restored");
+    return complaint;
+}
+
+static const char *
+judge_folder(struct judging *judging, const char *folder, bool must_open)
+{
+    struct trial *trial = judging->trial;
+    bool had_identity = has_file(trial, folder, "CADENZA");
+    if (!had_identity && !has_file(trial, folder, "rocks"))
+        return must_open ? "there is nothing" : NULL;
+    struct rocks_options options = load_options(folder);
+    struct store *store;
+    struct error *err = rocks_open(&options, trial->arena, &store);
+    if (err != NULL && !must_open && err->kind == ERR_BAD_REQUEST)
+        return NULL;
+    if (err != NULL)
+        return err->message;
+    const char *complaint = judge_restored(judging, store);
+    store_close(store);
+    return complaint;
+}
+
+/* What the process left: DATA-restored, and whether DATA-backup is a backup. */
+static void
+judge(void *argument)
+{
+    struct judging *judging = argument;
+    struct trial *trial = judging->trial;
+    char *backup = arena_format(trial->arena, "%s-backup", trial->data);
+    char *restored = arena_format(trial->arena, "%s-restored", trial->data);
+    char *again = arena_format(trial->arena, "%s-again", trial->data);
+    judging->complaint = judge_folder(judging, restored, judging->told_restore > 0);
+    if (judging->complaint != NULL)
+        return;
+    struct error *err = rocks_restore(backup, again, trial->arena);
+    if (err == NULL)
+        judging->complaint = judge_folder(judging, again, true);
+    else if (judging->told_backup > 0 || err->kind != ERR_BAD_REQUEST)
+        judging->complaint = err->message;
+}
+
+/* The number of calls, with or without a backup at the end. */
+static uint64_t
+count_calls(bool has_backup)
+{
+    struct trial trial;
+    trial_begin(&trial, WALK_SHARDS, WALK_STEPS);
+    struct trial_run run = {.action = "none", .has_backup = has_backup};
+    EXPECT_EQ(trial_run(&trial, &run), TRIAL_DONE);
+    EXPECT_EQ(trial.acked[BACKUP_TOLD], has_backup);
+    EXPECT_EQ(trial.acked[RESTORE_TOLD], has_backup);
+    uint64_t calls = trial_calls(&trial);
+    trial_end(&trial);
+    return calls;
+}
+
+/* One process with a fault at that call; how it ended. */
+static int
+walk_one(const char *action, uint64_t at, bool *has_half)
+{
+    struct trial trial;
+    trial_begin(&trial, WALK_SHARDS, WALK_STEPS);
+    struct trial_run run = {.action = action, .at = at, .seed = at, .has_backup = true};
+    int end = trial_run(&trial, &run);
+    struct judging judging = {.trial = &trial,
+                              .told_backup = trial.acked[BACKUP_TOLD],
+                              .told_restore = trial.acked[RESTORE_TOLD]};
+    char *backup = arena_format(trial.arena, "%s-backup", trial.data);
+    *has_half = judging.told_backup == 0 && access(backup, F_OK) == 0;
+    linux_run(&(struct linux_options){.loops = 1, .pool_threads = 2}, judge, &judging);
+    if (judging.complaint == NULL)
+        judging.complaint = trial_judge(&trial, NULL);
+    if (judging.complaint != NULL)
+        TEST_FAIL("%s at call %" PRIu64 ": %s; the process ended with %d: %s", action, at,
+                  judging.complaint, end, trial_words(&trial));
+    trial_end(&trial);
+    return end;
+}
+
+/* From a little before the backup to the end; every `stride`-th call, or all. */
+static void
+walk(const char *action, uint64_t stride, int end_expected)
+{
+    stride = test_seed_count() > SEEDS_FEW ? 1 : stride;
+    uint64_t first = count_calls(false) * 3 / 4, last = count_calls(true), hits = 0, halves = 0;
+    EXPECT(last > first + 30);
+    for (uint64_t at = first + test_seed(test_seed_count() - 1) % stride; at <= last;
+         at += stride) {
+        bool has_half;
+        hits += walk_one(action, at, &has_half) == end_expected;
+        halves += has_half;
+        if (has_half && end_expected != TRIAL_POWER) /* a backup that failed is removed */
+            TEST_FAIL("half a backup is left after %s at call %" PRIu64, action, at);
+    }
+    EXPECT(hits > (last - first) / stride / 2);
+    EXPECT(end_expected != TRIAL_POWER || halves > 0); /* there were cuts in the middle of it */
+}
+
+TEST(rocks_backup, a_power_cut_leaves_no_half_backup_that_is_believed)
+{
+    walk("power", 3, TRIAL_POWER);
+}
+
+TEST(rocks_backup, an_io_error_leaves_no_half_backup_at_all)
+{
+    walk("eio", 6, TRIAL_DONE);
+}
