@@ -1,10 +1,14 @@
 /* domain.c - DomainAPI: what clients ask of domains. Deciding is domain/'s; here is how answers
  * look. */
 #include "api/inside.h"
+#include "domain/entries.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
+#include "wire/presence.h"
 
+#define FAILOVERS_DEFAULT 50
+#define FAILOVERS_MAX     1000
 #define PAGE_SIZE_DEFAULT 100
 #define PAGE_SIZE_MAX     5000
 #define PAGE_BYTES_MAX    (3u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
@@ -16,6 +20,7 @@ show_domain(const struct domain *domain, struct arena *arena)
 {
     API(Domain) *shown = arena_make(arena, API(Domain));
     *shown = *domain->record->domain;
+    shown->data = domain_shown_data(domain->record, arena, &shown->n_data);
     if (shown->bad_binaries == NULL)
         shown->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
     if (shown->isolation_groups == NULL)
@@ -100,6 +105,14 @@ release_domain(void *kept)
     domain_drop(kept);
 }
 
+/* The answer points into the domain: it goes when the answer is encoded. */
+static void
+keep_domain(struct rpc_call *call, struct domain *domain)
+{
+    call->kept = domain;
+    call->release = release_domain;
+}
+
 struct error *
 api_update_domain(struct rpc_call *call)
 {
@@ -110,8 +123,7 @@ api_update_domain(struct rpc_call *call)
         domains_update(api_of(call)->options.domains, request, call->arena, &changed);
     if (err != NULL)
         return err;
-    call->kept = changed; /* the answer points into it */
-    call->release = release_domain;
+    keep_domain(call, changed);
     response->domain = show_domain(changed, call->arena);
     return NULL;
 }
@@ -121,4 +133,70 @@ api_deprecate_domain(struct rpc_call *call)
 {
     const API(DeprecateDomainRequest) *request = (const API(DeprecateDomainRequest) *)call->request;
     return domains_deprecate(api_of(call)->options.domains, request, call->arena, NULL);
+}
+
+struct error *
+api_failover_domain(struct rpc_call *call)
+{
+    const API(FailoverDomainRequest) *request = (const API(FailoverDomainRequest) *)call->request;
+    API(FailoverDomainResponse) *response = (API(FailoverDomainResponse) *)call->response;
+    struct domain *changed = NULL;
+    struct error *err =
+        domains_failover(api_of(call)->options.domains, request, call->arena, &changed);
+    if (err != NULL)
+        return err;
+    keep_domain(call, changed);
+    response->domain = show_domain(changed, call->arena);
+    return NULL;
+}
+
+struct error *
+api_delete_domain(struct rpc_call *call)
+{
+    const API(DeleteDomainRequest) *request = (const API(DeleteDomainRequest) *)call->request;
+    return domains_delete(api_of(call)->options.domains, request, call->arena, NULL);
+}
+
+static API(FailoverEvent) *
+show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
+{
+    API(FailoverEvent) *event = message_new(arena, API_TYPE(failover_event));
+    event->id = record->id;
+    event->created_time = presence_make_timestamp(arena, record->created_time);
+    event->failover_type = record->type;
+    event->n_cluster_failovers = record->n_cluster_failovers;
+    event->cluster_failovers = record->cluster_failovers;
+    return event;
+}
+
+struct error *
+api_list_failover_history(struct rpc_call *call)
+{
+    const API(ListFailoverHistoryRequest) *request =
+        (const API(ListFailoverHistoryRequest) *)call->request;
+    API(ListFailoverHistoryResponse) *response = (API(ListFailoverHistoryResponse) *)call->response;
+    if (request->filters == NULL || request->filters->domain_id[0] == '\0')
+        return error_new(call->arena, ERR_BAD_REQUEST, "DomainID is required in filters");
+    const API(PaginationOptions) *page = request->pagination;
+    int32_t asked = page == NULL ? 0 : page->page_size;
+    if (asked < 0)
+        return error_new(call->arena, ERR_BAD_REQUEST, "page_size: %d is negative.", asked);
+    size_t size = asked == 0              ? FAILOVERS_DEFAULT
+                  : asked > FAILOVERS_MAX ? FAILOVERS_MAX
+                                          : (size_t)asked;
+    struct slice token =
+        page == NULL ? (struct slice){0} : presence_read_bytes(page->next_page_token);
+    struct domain_failovers found = {0};
+    struct error *err =
+        domains_list_failovers(api_of(call)->options.domains, request->filters->domain_id, token,
+                               size, call->arena, &found);
+    if (err != NULL)
+        return err;
+    response->failover_events =
+        arena_zalloc(call->arena, found.count, sizeof *response->failover_events);
+    response->n_failover_events = found.count;
+    for (size_t i = 0; i < found.count; i++)
+        response->failover_events[i] = show_failover(found.failover[i], call->arena);
+    response->next_page_token = presence_make_bytes(found.token);
+    return NULL;
 }

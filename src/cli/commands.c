@@ -1,13 +1,115 @@
 /* commands.c - the table of commands: what --help shows and where each goes. */
 #include "cli/inside.h"
 
+#define REMOTE  "address context_timeout tls_cert_path transport "
+#define PRINTED "format print_json "
+#define CHANGED                                                                                    \
+    "domain description owner_email retention active_cluster active_clusters clusters "            \
+    "active_clusters_json domain_data domain_data_entry security_token history_archival_status "   \
+    "history_uri "                                                                                 \
+    "visibility_archival_status visibility_uri "
+
 const struct cli_command cli_commands[] = {
+    {
+        .words = "group",
+        .summary =
+            "Runs a whole group of clusters on this machine, for trying things out: a server\n"
+            "process for each, with its own ports, data folder and log. It prints their addresses "
+            "when\nall are ready; Ctrl-C stops all. Started again it has everything.",
+        .examples = "  cadenza group --clusters 3\n"
+                    "  cadenza group --clusters 2 --data /tmp/pair --base-port 20000\n",
+        .flags = "group_clusters group_data base_port",
+        .catches_signals = true,
+        .run = cli_group,
+    },
     {
         .words = "health",
         .summary = "Asks a running server whether it is well; exit code 0 if it says so.",
         .examples = "  cadenza health\n  cadenza health --address 10.0.0.7:7833\n",
-        .takes_address = true,
+        .flags = REMOTE,
         .run = cli_health,
+    },
+    {
+        .words = "domain register",
+        .summary =
+            "Makes a new domain. A global one is known to the clusters that --clusters names and\n"
+            "active in one of them; only the group's primary cluster registers those.",
+        .examples = "  cadenza domain register --domain orders --global_domain false\n"
+                    "  cadenza --domain orders domain register --clusters cluster0,cluster1 "
+                    "--active_cluster cluster0 --retention 7\n",
+        .flags = CHANGED "global_domain " REMOTE,
+        .run = cli_domain_register,
+    },
+    {
+        .words = "domain update",
+        .summary = "Changes what the flags name and leaves the rest. --active_cluster and\n"
+                   "--active_clusters make other clusters active, as domain failover does.",
+        .examples = "  cadenza domain update --domain orders --retention 14 --description 'all "
+                    "orders'\n"
+                    "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
+                    "mails'\n",
+        .flags = CHANGED "add_bad_binary remove_bad_binary reason "
+                         "failover_type failover_timeout_seconds " REMOTE,
+        .run = cli_domain_update,
+    },
+    {
+        .words = "domain describe",
+        .summary = "Shows a domain, by its name or its id.",
+        .examples = "  cadenza domain describe --domain orders\n"
+                    "  cadenza domain describe --domain orders --format json\n",
+        .flags = "domain domain_id " PRINTED REMOTE,
+        .run = cli_domain_describe,
+    },
+    {
+        .words = "domain failover",
+        .summary = "Makes another cluster active for a global domain. With --active_clusters: for "
+                   "some of\nits cluster attributes. Any cluster of the group can be asked.",
+        .examples =
+            "  cadenza domain failover --domain orders --active_cluster cluster1\n"
+            "  cadenza domain failover --domain orders --active_clusters region.oslo:cluster2\n"
+            "  cadenza domain failover --domain orders --ac cluster1 --failover_type grace "
+            "--failover_timeout 120\n",
+        .flags = "domain active_cluster active_clusters active_clusters_json reason failover_type "
+                 "failover_timeout_seconds " REMOTE,
+        .run = cli_domain_failover,
+    },
+    {
+        .words = "domain list",
+        .summary = "Shows the domains that are registered.",
+        .examples = "  cadenza domain list\n  cadenza domain list --all --format json\n",
+        .flags = "all deprecated prefix print_full pagesize " PRINTED REMOTE,
+        .run = cli_domain_list,
+    },
+    {
+        /* where the cadence command line has it */
+        .words = "admin domain list",
+        .summary = "Shows the domains that are registered; the same as domain list.",
+        .examples = "  cadenza admin domain list\n",
+        .flags = "all deprecated prefix print_full pagesize " PRINTED REMOTE,
+        .run = cli_domain_list,
+    },
+    {
+        .words = "domain list-failover-history",
+        .summary = "Shows who was active when, the newest failover first.",
+        .examples = "  cadenza domain list-failover-history --domain orders\n"
+                    "  cadenza domain lfh --domain orders --all --format json\n",
+        .flags = "domain all_failovers pagesize " PRINTED REMOTE,
+        .run = cli_domain_list_failover_history,
+    },
+    {
+        .words = "domain deprecate",
+        .summary = "Lets no new workflows start in a domain; those that run go on.",
+        .examples = "  cadenza domain deprecate --domain orders\n",
+        .flags = "domain security_token force " REMOTE,
+        .run = cli_domain_deprecate,
+    },
+    {
+        .words = "domain delete",
+        .summary = "Deletes a deprecated domain for good. Shows it and asks before it does so.",
+        .examples = "  cadenza domain delete --domain orders\n"
+                    "  cadenza domain delete --domain orders --yes\n",
+        .flags = "domain security_token yes " REMOTE,
+        .run = cli_domain_delete,
     },
     {
         .words = "admin store info",
@@ -15,8 +117,7 @@ const struct cli_command cli_commands[] = {
                    "server must be stopped.",
         .examples = "  cadenza admin store info --data ./data\n  cadenza admin store info --data "
                     "./data --format json\n",
-        .takes_data = true,
-        .takes_format = true,
+        .flags = "data format",
         .run = cli_store_info,
     },
     {
@@ -25,8 +126,7 @@ const struct cli_command cli_commands[] = {
                    "domain record.\n"
                    "Exit code 1 when something is wrong. The server must be stopped.",
         .examples = "  cadenza admin store check --data ./data\n",
-        .takes_data = true,
-        .takes_format = true,
+        .flags = "data format",
         .run = cli_store_check,
     },
     {
@@ -36,7 +136,7 @@ const struct cli_command cli_commands[] = {
         .summary = "Lets a running server write a copy of its store, of one moment, into a new "
                    "folder DIR on its machine.",
         .examples = "  cadenza admin backup /backups/monday\n",
-        .takes_address = true,
+        .flags = REMOTE,
         .run = cli_backup,
     },
     {
@@ -47,7 +147,7 @@ const struct cli_command cli_commands[] = {
                    "a member of a group it\n"
                    "has to catch up with the others before it takes writes for global domains.",
         .examples = "  cadenza admin restore /backups/monday --data ./data-restored\n",
-        .takes_data = true,
+        .flags = "data",
         .run = cli_restore,
     },
     {.words = NULL},

@@ -3,27 +3,73 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 
-static const struct flag help_flag = {"help", NULL, "Show this text.", NULL, NULL};
+#define HELP_COLUMN 29 /* where the explanation begins */
 
-static const struct flag *
-find(const struct flag *flags, struct slice name)
+static const struct flag help_flag = {.name = "help", .help = "Show this text.", .aliases = "h"};
+
+/* Is `name` one of the words of `aliases`? */
+static bool
+has_alias(const char *aliases, struct slice name)
 {
-    for (const struct flag *flag = flags; flag->name != NULL; flag++) {
-        if (slice_equal(slice_text(flag->name), name))
-            return flag;
+    for (const char *at = aliases; at != NULL && *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (slice_equal(slice_of(at, length), name))
+            return true;
+        at += length + strspn(at + length, " ");
     }
-    bool is_help = slice_equal(name, slice_text("help")) || slice_equal(name, slice_text("h"));
-    return is_help ? &help_flag : NULL;
+    return false;
 }
 
-static struct error *
-unknown(const struct command_line *line, struct slice name, struct arena *arena)
+static bool
+is_called(const struct flag *flag, struct slice name)
+{
+    return slice_equal(slice_text(flag->name), name) || has_alias(flag->aliases, name);
+}
+
+const struct flag *
+flag_find(const struct flag *flags, struct slice name)
+{
+    for (const struct flag *flag = flags; flag->name != NULL; flag++) {
+        if (is_called(flag, name))
+            return flag;
+    }
+    return NULL;
+}
+
+struct slice
+flag_name(const char *argument, const char **value)
+{
+    struct slice name = slice_text(argument);
+    while (name.length > 0 && name.data[0] == '-')
+        name = slice_skip(name, 1);
+    const uint8_t *equals = name.length == 0 ? NULL : memchr(name.data, '=', name.length);
+    if (value != NULL)
+        *value = equals == NULL ? NULL : (const char *)equals + 1;
+    if (equals != NULL)
+        name.length = (size_t)(equals - name.data);
+    return name;
+}
+
+bool
+flag_parse_bool(const char *text, bool *value)
+{
+    static const char on[] = "1 t T TRUE true True", off[] = "0 f F FALSE false False";
+    bool is_on = has_alias(on, slice_text(text));
+    if (!is_on && !has_alias(off, slice_text(text)))
+        return false;
+    *value = is_on;
+    return true;
+}
+
+struct error *
+flag_unknown(const struct flag *flags, struct slice name, const char *usage, struct arena *arena)
 {
     const char *nearest = NULL;
     size_t best = 4; /* further away it would be a guess */
-    for (const struct flag *flag = line->flags; flag->name != NULL; flag++) {
+    for (const struct flag *flag = flags; flag->name != NULL; flag++) {
         size_t distance = text_distance(slice_text(flag->name), name);
         if (distance < best) {
             best = distance;
@@ -34,7 +80,28 @@ unknown(const struct command_line *line, struct slice name, struct arena *arena)
         return error_new(arena, ERR_BAD_REQUEST, "unknown flag --%.*s; did you mean --%s?",
                          SLICE_ARG(name), nearest);
     return error_new(arena, ERR_BAD_REQUEST, "unknown flag --%.*s; see %s --help", SLICE_ARG(name),
-                     line->usage);
+                     usage);
+}
+
+static struct error *
+read_switch(const struct flag *flag, const char *value, struct arena *arena)
+{
+    check(flag->is_set != NULL);
+    *flag->is_set = true;
+    if (value != NULL && !flag_parse_bool(value, flag->is_set))
+        return error_new(arena, ERR_BAD_REQUEST, "--%s: '%s' is neither true nor false", flag->name,
+                         value);
+    return NULL;
+}
+
+static void
+add_to_list(struct flag_list *list, const char *value, struct arena *arena)
+{
+    const char **items = arena_zalloc(arena, list->count + 1, sizeof *items);
+    for (size_t i = 0; i < list->count; i++)
+        items[i] = list->items[i];
+    items[list->count] = value;
+    *list = (struct flag_list){items, list->count + 1};
 }
 
 /* One flag at arguments[*at]; moves *at past a value of its own. */
@@ -42,28 +109,26 @@ static struct error *
 read_flag(const struct command_line *line, int count, char **arguments, int *at, bool *wants_help,
           struct arena *arena)
 {
-    struct slice name = slice_text(arguments[*at]);
-    while (name.length > 0 && name.data[0] == '-')
-        name = slice_skip(name, 1);
     const char *value = NULL;
-    const uint8_t *equals = name.length == 0 ? NULL : memchr(name.data, '=', name.length);
-    if (equals != NULL) {
-        value = (const char *)equals + 1;
-        name.length = (size_t)(equals - name.data);
-    }
-    const struct flag *flag = find(line->flags, name);
-    if (flag == NULL)
-        return unknown(line, name, arena);
-    if (flag->argument == NULL) {
-        if (value != NULL)
-            return error_new(arena, ERR_BAD_REQUEST, "--%s takes no value", flag->name);
-        *(flag == &help_flag ? wants_help : flag->is_set) = true;
+    struct slice name = flag_name(arguments[*at], &value);
+    const struct flag *flag = flag_find(line->flags, name);
+    if (flag == NULL && is_called(&help_flag, name)) {
+        *wants_help = true;
         return NULL;
     }
-    if (value == NULL && *at + 1 >= count)
+    if (flag == NULL)
+        return flag_unknown(line->flags, name, line->usage, arena);
+    if (flag->argument == NULL)
+        return read_switch(flag, value, arena);
+    if (value == NULL && *at + 1 == count)
         return error_new(arena, ERR_BAD_REQUEST, "--%s needs a value: %s", flag->name,
                          flag->argument);
-    *flag->text = value != NULL ? value : arguments[++*at];
+    value = value != NULL ? value : arguments[++*at];
+    check((flag->text == NULL) != (flag->list == NULL));
+    if (flag->list != NULL)
+        add_to_list(flag->list, value, arena);
+    else
+        *flag->text = value;
     return NULL;
 }
 
@@ -91,18 +156,31 @@ command_line_read(const struct command_line *line, int count, char **arguments, 
     return NULL;
 }
 
+/* "--domain, --do NAME" and behind it, or below it where it is long, what it means. */
+static const char *
+describe_flag(const struct flag *flag, struct arena *arena)
+{
+    const char *left = arena_format(arena, "--%s", flag->name);
+    for (const char *at = flag->aliases; at != NULL && *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        left = arena_format(arena, "%s, %s%.*s", left, length == 1 ? "-" : "--", (int)length, at);
+        at += length + strspn(at + length, " ");
+    }
+    if (flag->argument != NULL)
+        left = arena_format(arena, "%s %s", left, flag->argument);
+    if (strlen(left) + 3 > HELP_COLUMN)
+        return arena_format(arena, "  %s\n%*s%s\n", left, HELP_COLUMN, "", flag->help);
+    return arena_format(arena, "  %-*s%s\n", HELP_COLUMN - 2, left, flag->help);
+}
+
 const char *
 command_line_help(const struct command_line *line, struct arena *arena)
 {
     const char *text =
         arena_format(arena, "Usage: %s\n\n%s\n\nFlags:\n", line->usage, line->summary);
-    for (const struct flag *flag = line->flags; flag->name != NULL; flag++) {
-        const char *left = flag->argument == NULL
-                               ? arena_format(arena, "--%s", flag->name)
-                               : arena_format(arena, "--%s %s", flag->name, flag->argument);
-        text = arena_format(arena, "%s  %-26s %s\n", text, left, flag->help);
-    }
-    text = arena_format(arena, "%s  %-26s %s\n", text, "--help", help_flag.help);
+    for (const struct flag *flag = line->flags; flag->name != NULL; flag++)
+        text = arena_format(arena, "%s%s", text, describe_flag(flag, arena));
+    text = arena_format(arena, "%s%s", text, describe_flag(&help_flag, arena));
     if (line->examples != NULL)
         text = arena_format(arena, "%s\nExamples:\n%s", text, line->examples);
     return text;

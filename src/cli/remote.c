@@ -1,30 +1,84 @@
-/* remote.c - commands that ask a running server: health, backup. */
+/* remote.c - asking a running server; the commands that do little else: health, backup. */
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/inside.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "fiber/tls.h"
 #include "rpc/client.h"
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "wire/names.h"
 
-#define HEALTH_TIMEOUT (5 * NS_PER_S)
+#define HEALTH_TIMEOUT      (5 * NS_PER_S)
+#define TIMEOUT_SECONDS_MAX (24 * 3600)
 #define BACKUP_TIMEOUT                                                                             \
     (24 * 3600 * NS_PER_S) /* copying may take long where files cannot be linked */
 
-/* One call on a connection of its own. */
 static struct error *
-ask(struct cli_call *call, const char *path, const ProtobufCMessage *request, int64_t timeout,
-    const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+read_timeout(struct cli_call *call, int64_t *timeout)
 {
+    uint64_t seconds;
+    if (call->timeout == NULL)
+        return NULL;
+    if (!text_parse_uint64(slice_text(call->timeout), 1, TIMEOUT_SECONDS_MAX, &seconds))
+        return cli_wrong(call,
+                         error_new(call->arena, ERR_BAD_REQUEST,
+                                   "--context_timeout: '%s' is not a number of seconds from 1 "
+                                   "to %d",
+                                   call->timeout, TIMEOUT_SECONDS_MAX));
+    *timeout = (int64_t)seconds * NS_PER_S;
+    return NULL;
+}
+
+/* What to do about a call that the server never answered. */
+static struct error *
+advise(struct cli_call *call, struct error *err)
+{
+    if (err->kind == ERR_UNAVAILABLE)
+        return error_new(
+            call->arena, err->kind,
+            "%s; cadenza server starts a server, --address HOST:PORT names another one",
+            err->message);
+    if (err->kind == ERR_DEADLINE)
+        return error_new(call->arena, err->kind,
+                         "%s did not answer in time and may still do it (%s); --context_timeout "
+                         "SECONDS waits longer",
+                         call->address, err->message);
+    return err;
+}
+
+static struct error *
+open_tls(struct cli_call *call, struct tls **tls)
+{
+    const char *const authorities[] = {call->tls_authority, NULL};
+    if (call->tls_authority == NULL)
+        return NULL;
+    const struct tls_options options = {.authority_files = authorities, .verify_host = true};
+    struct error *err = tls_new(&options, call->arena, tls);
+    return err == NULL ? NULL : cli_wrong(call, error_wrap(err, "--tls_cert_path"));
+}
+
+struct error *
+cli_ask(struct cli_call *call, const char *path, const ProtobufCMessage *request, int64_t timeout,
+        const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+{
+    struct tls *tls = NULL;
+    struct error *err = read_timeout(call, &timeout);
+    if (err == NULL)
+        err = open_tls(call, &tls);
+    if (err != NULL)
+        return err;
     struct rpc_caller caller = {.caller = "cadenza-cli", .caller_type = "cli"};
-    struct grpc_client *client = rpc_client_new(call->address, NULL, &caller);
+    struct grpc_client *client = rpc_client_new(call->address, tls, &caller);
     fiber_set_deadline(clock_monotonic() + timeout);
-    struct error *err = rpc_client_call_at(client, path, request, call->arena, type, response);
+    err = rpc_client_call_at(client, path, request, call->arena, type, response);
     fiber_set_deadline(NEVER);
     grpc_client_free(client);
-    return err;
+    if (tls != NULL)
+        tls_free(tls);
+    return err == NULL ? NULL : advise(call, err);
 }
 
 struct error *
@@ -32,8 +86,8 @@ cli_health(struct cli_call *call)
 {
     API(HealthRequest) request = API_VALUE(HEALTH_REQUEST__INIT);
     ProtobufCMessage *answer = NULL;
-    struct error *err = ask(call, "/uber.cadence.api.v1.MetaAPI/Health", &request.base,
-                            HEALTH_TIMEOUT, API_TYPE(health_response), &answer);
+    struct error *err = cli_ask(call, "/uber.cadence.api.v1.MetaAPI/Health", &request.base,
+                                HEALTH_TIMEOUT, API_TYPE(health_response), &answer);
     if (err != NULL)
         return err;
     const API(HealthResponse) *response = (const API(HealthResponse) *)answer;
@@ -66,8 +120,8 @@ cli_backup(struct cli_call *call)
         return err;
     request.folder = (char *)folder;
     ProtobufCMessage *answer = NULL;
-    err = ask(call, "/cadenza.admin.v1.StoreAPI/Backup", &request.base, BACKUP_TIMEOUT,
-              &cadenza__admin__v1__backup_response__descriptor, &answer);
+    err = cli_ask(call, "/cadenza.admin.v1.StoreAPI/Backup", &request.base, BACKUP_TIMEOUT,
+                  &cadenza__admin__v1__backup_response__descriptor, &answer);
     if (err == NULL)
         cli_print("The backup is in %s\n", folder);
     return err;

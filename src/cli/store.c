@@ -6,6 +6,14 @@
 #include "cli/inside.h"
 #include "store/rocks/rocks.h"
 
+#define DATA_DEFAULT "./data"
+
+static const char *
+data_folder(const struct cli_call *call)
+{
+    return call->data != NULL ? call->data : DATA_DEFAULT;
+}
+
 static const char *
 yes_or_no(bool value)
 {
@@ -20,6 +28,8 @@ print_info_table(const struct rocks_info *info)
               (unsigned long long)info->sequence);
     cli_print("closed cleanly %s\nfrom a backup  %s\n", yes_or_no(info->was_closed),
               yes_or_no(info->is_restored));
+    if (info->note != NULL)
+        cli_print("note           %s\n", info->note);
     cli_print("log            %llu files, %llu bytes\ntables         %llu files, %llu bytes\n",
               (unsigned long long)info->log_files, (unsigned long long)info->log_bytes,
               (unsigned long long)info->table_files, (unsigned long long)info->table_bytes);
@@ -48,12 +58,12 @@ info_json(const struct rocks_info *info)
             levels, json_pack("{s:s, s:i, s:I, s:I}", "family", info->levels[i].family, "level",
                               info->levels[i].level, "files", (json_int_t)info->levels[i].files,
                               "bytes", (json_int_t)info->levels[i].bytes));
-    return json_pack("{s:s, s:i, s:i, s:I, s:b, s:b, s:I, s:I, s:o, s:o}", "cluster",
+    return json_pack("{s:s, s:i, s:i, s:I, s:b, s:b, s:I, s:I, s:s?, s:o, s:o}", "cluster",
                      info->cluster_name, "shards", (int)info->shard_count, "format",
                      (int)info->format, "writes", (json_int_t)info->sequence, "closedCleanly",
                      info->was_closed, "fromBackup", info->is_restored, "logBytes",
                      (json_int_t)info->log_bytes, "tableBytes", (json_int_t)info->table_bytes,
-                     "kinds", kinds, "levels", levels);
+                     "note", info->note, "kinds", kinds, "levels", levels);
 }
 
 static void
@@ -68,7 +78,7 @@ struct error *
 cli_store_info(struct cli_call *call)
 {
     struct rocks_info info;
-    struct error *err = rocks_info(call->data, call->arena, &info);
+    struct error *err = rocks_info(data_folder(call), call->arena, &info);
     if (err != NULL)
         return err;
     if (call->as_json)
@@ -82,7 +92,7 @@ struct error *
 cli_store_check(struct cli_call *call)
 {
     struct rocks_check result;
-    struct error *err = rocks_check(call->data, call->arena, &result);
+    struct error *err = rocks_check(data_folder(call), call->arena, &result);
     if (err != NULL)
         return err;
     if (call->as_json) {
@@ -105,9 +115,10 @@ cli_store_check(struct cli_call *call)
 struct error *
 cli_restore(struct cli_call *call)
 {
-    struct error *err = rocks_restore(call->words[0], call->data, call->arena);
+    const char *data = data_folder(call);
+    struct error *err = rocks_restore(call->words[0], data, call->arena);
     if (err == NULL)
-        cli_print("%s is a data folder made from %s; start a server on it with --data %s\n",
-                  call->data, call->words[0], call->data);
+        cli_print("%s is a data folder made from %s; start a server on it with --data %s\n", data,
+                  call->words[0], data);
     return err;
 }

@@ -1,7 +1,7 @@
-/* group.c - loading the cluster group and the arithmetic of failover versions. See group.h.
+/* group.c - loading the cluster group. See group.h.
  *
  * Loading collects faults in one text instead of stopping at the first: whoever edits a config
- * wants to see all of them. */
+ * wants to see all of them. What can be lived with is a warning, for the log. */
 #include "cluster/group.h"
 
 #include "base/check.h"
@@ -26,10 +26,34 @@ faults_add(struct faults *faults, const char *format, ...)
         faults->text == NULL ? line : arena_format(faults->arena, "%s\n%s", faults->text, line);
 }
 
+/* Sentences, as many as there is room for; the place after the last one stays NULL. */
+struct warnings {
+    const char **all;
+    size_t count;
+};
+
+static void warnings_add(struct warnings *warnings, struct arena *arena, const char *format, ...)
+    printf_like(3, 4);
+
+static void
+warnings_add(struct warnings *warnings, struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    warnings->all[warnings->count++] = arena_vformat(arena, format, arguments);
+    va_end(arguments);
+}
+
 static const char *
 key_of(const char *name, const char *leaf, struct arena *arena)
 {
     return arena_format(arena, SECTION ".clusterGroup.%s.%s", name, leaf);
+}
+
+static const char *
+region_key(const char *name, struct arena *arena)
+{
+    return arena_format(arena, SECTION ".regions.%s.initialFailoverVersion", name);
 }
 
 static void
@@ -47,74 +71,150 @@ read_cluster(const struct config *config, const char *name, struct faults *fault
         .rpc_name = config_text(config, key_of(name, "rpcName", arena)),
         .rpc_address = config_text(config, key_of(name, "rpcAddress", arena)),
     };
+    const char *region = config_text(config, key_of(name, "region", arena));
+    cluster->region = region[0] == '\0' ? NULL : region;
     const char *transport = config_text(config, key_of(name, "rpcTransport", arena));
     if (strcmp(transport, "grpc") != 0 && strcmp(transport, "tchannel") != 0)
         faults_add(faults, "%s is '%s'; it must be grpc or tchannel",
                    key_of(name, "rpcTransport", arena), transport);
 }
 
-static bool
-has_remainder(const struct cluster *cluster, int64_t remainder)
+/* --- versions: unique over clusters and regions together ---------------------------------------
+ */
+
+/* Who has a remainder: a cluster (it may have two) or a region. */
+struct holder {
+    const char *owner; /* its name */
+    const char *kind;  /* "cluster" or "region" */
+    const char *key;   /* that gave it */
+    int64_t remainder;
+};
+
+static size_t
+list_holders(const struct cluster_group *group, struct arena *arena, struct holder *holders)
 {
-    return cluster->initial_failover_version == remainder ||
-           cluster->new_initial_failover_version == remainder;
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster *cluster = &group->clusters[i];
+        holders[count++] = (struct holder){cluster->name, "cluster",
+                                           key_of(cluster->name, "initialFailoverVersion", arena),
+                                           cluster->initial_failover_version};
+        if (cluster->new_initial_failover_version != -1) /* -1: it has no second one */
+            holders[count++] = (struct holder){
+                cluster->name, "cluster", key_of(cluster->name, "newInitialFailoverVersion", arena),
+                cluster->new_initial_failover_version};
+    }
+    for (size_t i = 0; i < group->region_count; i++)
+        holders[count++] = (struct holder){group->regions[i].name, "region",
+                                           region_key(group->regions[i].name, arena),
+                                           group->regions[i].initial_failover_version};
+    return count;
+}
+
+static bool
+is_same_owner(const struct holder *one, const struct holder *other)
+{
+    return strcmp(one->owner, other->owner) == 0 && strcmp(one->kind, other->kind) == 0;
 }
 
 static void
 check_versions(const struct cluster_group *group, struct faults *faults)
 {
-    for (size_t i = 0; i < group->count; i++) {
-        const struct cluster *cluster = &group->clusters[i];
-        int64_t initial = cluster->initial_failover_version;
-        if (initial < 0 || initial >= group->failover_version_increment)
+    struct holder *holders =
+        arena_zalloc(faults->arena, 2 * group->count + group->region_count, sizeof *holders);
+    size_t count = list_holders(group, faults->arena, holders);
+    check(count >= group->count + group->region_count);
+    for (size_t i = 0; i < count; i++) {
+        const struct holder *holder = &holders[i];
+        int64_t end = group->failover_version_increment;
+        if (holder->remainder < 0 || (end > 0 && holder->remainder >= end))
             faults_add(
                 faults,
                 "%s is %lld; it must be at least 0 and less than failoverVersionIncrement (%lld)",
-                key_of(cluster->name, "initialFailoverVersion", faults->arena), (long long)initial,
+                holder->key, (long long)holder->remainder,
                 (long long)group->failover_version_increment);
-        int64_t second = cluster->new_initial_failover_version;
-        if (second < -1 || second >= group->failover_version_increment)
-            faults_add(faults, "%s is %lld; it must be less than failoverVersionIncrement (%lld)",
-                       key_of(cluster->name, "newInitialFailoverVersion", faults->arena),
-                       (long long)second, (long long)group->failover_version_increment);
         for (size_t j = 0; j < i; j++) {
-            const struct cluster *other = &group->clusters[j];
-            if (has_remainder(other, initial) || (second >= 0 && has_remainder(other, second)))
+            if (holders[j].remainder == holder->remainder && !is_same_owner(&holders[j], holder))
                 faults_add(faults,
-                           SECTION
-                           ".clusterGroup: %s and %s have the same initial failover version",
-                           other->name, cluster->name);
+                           SECTION ": %s %s and %s %s have the same initial failover version "
+                                   "(%lld); it must be unique",
+                           holders[j].kind, holders[j].owner, holder->kind, holder->owner,
+                           (long long)holder->remainder);
         }
     }
 }
 
+/* --- clusters ------------------------------------------------------------------------------------
+ */
+
 static void
-check_group(const struct config *config, struct cluster_group *group, struct faults *faults)
+check_names(const struct cluster_group *group, const char *current, const char *primary,
+            struct faults *faults)
 {
-    const char *current = config_text(config, SECTION ".currentClusterName");
-    const char *primary = config_text(config, SECTION ".primaryClusterName");
-    group->current = cluster_group_find(group, current);
-    group->primary = cluster_group_find(group, primary);
-    if (group->failover_version_increment <= 0)
-        faults_add(faults, SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
-                   (long long)group->failover_version_increment);
     if (group->current == NULL)
         faults_add(faults, SECTION ".currentClusterName is '%s', which is not in clusterGroup",
                    current);
     if (group->primary == NULL)
         faults_add(faults, SECTION ".primaryClusterName is '%s', which is not in clusterGroup",
                    primary);
-    for (size_t i = 0; i < group->count; i++) {
-        const struct cluster *cluster = &group->clusters[i];
-        bool is_peer = cluster->is_enabled && cluster != group->current;
-        if (is_peer && cluster->rpc_address[0] == '\0')
-            faults_add(faults, "%s is not set; an enabled cluster needs one",
-                       key_of(cluster->name, "rpcAddress", faults->arena));
-        if (is_peer && cluster->rpc_name[0] == '\0')
-            faults_add(faults, "%s is not set; an enabled cluster needs one",
-                       key_of(cluster->name, "rpcName", faults->arena));
-    }
+}
+
+/* What another cluster lacks. One that cannot be reached, or whose region has no version, may come
+ * to life later: that is a warning. */
+static void
+check_cluster(const struct cluster_group *group, const struct cluster *cluster,
+              struct faults *faults, struct warnings *warnings)
+{
+    bool is_peer = cluster->is_enabled && cluster != group->current;
+    if (is_peer && cluster->rpc_name[0] == '\0')
+        faults_add(faults, "%s is not set; an enabled cluster needs one",
+                   key_of(cluster->name, "rpcName", faults->arena));
+    if (is_peer && cluster->rpc_address[0] == '\0')
+        warnings_add(warnings, faults->arena,
+                     "%s is not set; cluster %s cannot be reached, nothing is replicated from it",
+                     key_of(cluster->name, "rpcAddress", faults->arena), cluster->name);
+    if (cluster->region != NULL && cluster_group_find_region(group, cluster->region) == NULL)
+        warnings_add(warnings, faults->arena,
+                     "%s is '%s', which is not under " SECTION
+                     ".regions; that region has no failover version of its own",
+                     key_of(cluster->name, "region", faults->arena), cluster->region);
+}
+
+static void
+check_group(const struct config *config, struct cluster_group *group, bool is_alone,
+            struct faults *faults)
+{
+    const char *current = config_text(config, SECTION ".currentClusterName");
+    const char *primary = config_text(config, SECTION ".primaryClusterName");
+    group->current = cluster_group_find(group, current);
+    group->primary = cluster_group_find(group, primary);
+    if (is_alone && !config_is_given(config, SECTION ".primaryClusterName"))
+        group->primary = group->current; /* alone under another name: its own primary */
+    check_names(group, current, primary, faults);
+    if (group->failover_version_increment <= 0)
+        faults_add(faults, SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
+                   (long long)group->failover_version_increment);
+    struct warnings warnings = {
+        .all = arena_zalloc(faults->arena, 2 * group->count + 1, sizeof(char *))};
+    for (size_t i = 0; i < group->count; i++)
+        check_cluster(group, &group->clusters[i], faults, &warnings);
+    check(warnings.count <= 2 * group->count); /* two kinds; the rest is the NULL at the end */
+    group->warnings = warnings.all;
     check_versions(group, faults);
+}
+
+static void
+read_regions(const struct config *config, struct arena *arena, struct cluster_group *group)
+{
+    const char *const *names = config_names(config, SECTION ".regions", arena);
+    while (names[group->region_count] != NULL)
+        group->region_count++;
+    struct region *regions = arena_zalloc(arena, group->region_count, sizeof *regions);
+    for (size_t i = 0; i < group->region_count; i++)
+        regions[i] = (struct region){.name = arena_text(arena, names[i]),
+                                     .initial_failover_version =
+                                         config_integer(config, region_key(names[i], arena))};
+    group->regions = regions;
 }
 
 struct error *
@@ -140,69 +240,11 @@ cluster_group_load(const struct config *config, struct arena *arena,
         config_integer(config, SECTION ".failoverVersionIncrement");
     loaded->clusters = clusters;
     loaded->count = count;
-    check_group(config, loaded, &faults);
-    if (is_alone && loaded->primary == NULL &&
-        !config_is_given(config, SECTION ".primaryClusterName")) {
-        loaded->primary = loaded->current; /* alone under another name: its own primary */
-        faults.text = NULL;
-    }
+    read_regions(config, arena, loaded);
+    check_group(config, loaded, is_alone, &faults);
     if (faults.text != NULL)
         return error_new(arena, ERR_BAD_REQUEST, "%s", faults.text);
     check(loaded->current != NULL && loaded->primary != NULL);
     *group = loaded;
     return NULL;
-}
-
-const struct cluster *
-cluster_group_find(const struct cluster_group *group, const char *name)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        if (strcmp(group->clusters[i].name, name) == 0)
-            return &group->clusters[i];
-    }
-    return NULL;
-}
-
-const struct cluster *
-cluster_group_of_version(const struct cluster_group *group, int64_t failover_version)
-{
-    if (failover_version < 0)
-        return NULL;
-    int64_t remainder = failover_version % group->failover_version_increment;
-    for (size_t i = 0; i < group->count; i++) {
-        if (has_remainder(&group->clusters[i], remainder))
-            return &group->clusters[i];
-    }
-    return NULL;
-}
-
-bool
-cluster_group_next_version(const struct cluster_group *group, const struct cluster *cluster,
-                           int64_t failover_version, int64_t *next)
-{
-    check(cluster >= group->clusters && cluster < group->clusters + group->count);
-    int64_t increment = group->failover_version_increment;
-    int64_t from = failover_version < 0 ? 0 : failover_version;
-    int64_t candidate = from - from % increment + cluster->initial_failover_version;
-    if (candidate < from && __builtin_add_overflow(candidate, increment, &candidate))
-        return false;
-    check(candidate % increment == cluster->initial_failover_version);
-    *next = candidate;
-    return true;
-}
-
-bool
-cluster_group_is_primary(const struct cluster_group *group)
-{
-    return group->current == group->primary;
-}
-
-bool
-cluster_group_has_peers(const struct cluster_group *group)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->clusters[i].is_enabled && &group->clusters[i] != group->current)
-            return true;
-    }
-    return false;
 }

@@ -21,8 +21,14 @@ struct cluster {
     bool is_enabled;
     int64_t initial_failover_version;
     int64_t new_initial_failover_version; /* a second remainder while migrating; -1: none */
+    const char *region;                   /* NULL: none */
     const char *rpc_name;
     const char *rpc_address;
+};
+
+struct region {
+    const char *name;
+    int64_t initial_failover_version; /* versions of the region itself have this remainder */
 };
 
 struct cluster_group {
@@ -31,10 +37,14 @@ struct cluster_group {
     const struct cluster *primary; /* registers and updates global domains */
     const struct cluster *clusters;
     size_t count;
+    const struct region *regions; /* those listed with a version of their own */
+    size_t region_count;
+    const char *const *warnings; /* sentences for the log at start; NULL-terminated */
 };
 
 /* Reads and checks the group; without a clusterGroup section the current cluster is alone. All
- * faults are listed together, one per line. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
+ * faults are listed together, one per line. An enabled cluster without an address, and a region
+ * that is not listed, are warnings. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
 must_use struct error *cluster_group_load(const struct config *config, struct arena *arena,
                                           const struct cluster_group **group);
 /* NULL if no cluster has that name. */
@@ -43,8 +53,13 @@ const struct cluster *cluster_group_find(const struct cluster_group *group, cons
  * nobody has). */
 const struct cluster *cluster_group_of_version(const struct cluster_group *group,
                                                int64_t failover_version);
-/* The smallest version >= `failover_version` that belongs to `cluster`. False: past the end of the
- * numbers. */
+/* Whose region version it is; NULL for a version of no region. */
+const struct region *cluster_group_region_of_version(const struct cluster_group *group,
+                                                     int64_t failover_version);
+/* NULL if no region of that name is listed. */
+const struct region *cluster_group_find_region(const struct cluster_group *group, const char *name);
+/* The smallest version >= `failover_version` that belongs to `cluster` (for a strictly greater one,
+ * give the version + 1). False: past the end of the numbers. */
 must_use bool cluster_group_next_version(const struct cluster_group *group,
                                          const struct cluster *cluster, int64_t failover_version,
                                          int64_t *next);

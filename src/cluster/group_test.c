@@ -86,6 +86,7 @@ TEST(group, every_version_belongs_to_the_cluster_that_made_it)
     config_free(config);
 }
 
+/* J-005. */
 TEST(group, all_faults_are_listed_together_and_name_their_keys)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -102,9 +103,238 @@ TEST(group, all_faults_are_listed_together_and_name_their_keys)
     struct error *err = cluster_group_load(config, arena, &group);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     const char *parts[] = {"primaryClusterName is 'nobody'", "b.rpcTransport is 'pigeon'",
-                           "b.rpcAddress is not set", "a and b have the same initial",
+                           "cluster a and cluster b have the same initial",
                            "c.initialFailoverVersion is 10"};
     for (size_t i = 0; i < array_length(parts); i++)
         EXPECT(strstr(err->message, parts[i]) != NULL);
     config_free(config);
+}
+
+static struct error *
+load(const char *yaml, struct arena *arena, const struct cluster_group **group)
+{
+    struct config *config = config_of(yaml, arena);
+    struct error *err = cluster_group_load(config, arena, group);
+    config_free(config);
+    return err;
+}
+
+/* J-005, one fault at a time: the smallest group that has it, and what the refusal has to say. */
+TEST(group, every_fault_refuses_the_start_and_names_its_key)
+{
+    static const struct {
+        const char *yaml, *says;
+    } faults[] = {
+        {"{currentClusterName: x, clusterGroup: {a: {}}, primaryClusterName: a}",
+         "currentClusterName is 'x', which is not in clusterGroup"},
+        {"{currentClusterName: '', clusterGroup: {a: {}}, primaryClusterName: a}",
+         "currentClusterName is ''"},
+        {"{currentClusterName: a, clusterGroup: {a: {}}, primaryClusterName: ''}",
+         "primaryClusterName is ''"},
+        {"{currentClusterName: a, clusterGroup: {a: {}}}", "primaryClusterName is 'cluster0'"},
+        {"{failoverVersionIncrement: 0}", "failoverVersionIncrement is 0"},
+        {"{failoverVersionIncrement: 0, currentClusterName: lonely}",
+         "failoverVersionIncrement is 0"},
+        {"{failoverVersionIncrement: -7}", "failoverVersionIncrement is -7"},
+        {"{clusterGroup: {cluster0: {initialFailoverVersion: -1}}}",
+         "clusterGroup.cluster0.initialFailoverVersion is -1"},
+        {"{clusterGroup: {cluster0: {initialFailoverVersion: 10}}}",
+         "clusterGroup.cluster0.initialFailoverVersion is 10"},
+        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 10}}}",
+         "clusterGroup.cluster0.newInitialFailoverVersion is 10"},
+        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: -2}}}",
+         "clusterGroup.cluster0.newInitialFailoverVersion is -2"},
+        {"{clusterGroup: {cluster0: {}, b: {enabled: false}}}",
+         "cluster cluster0 and cluster b have the same initial failover version (0)"},
+        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 3}, d: {initialFailoverVersion: "
+         "3}}}",
+         "have the same initial failover version (3)"},
+        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcName: ''}}}",
+         "clusterGroup.d.rpcName is not set"},
+        {"{clusterGroup: {cluster0: {rpcTransport: pigeon}}}",
+         "clusterGroup.cluster0.rpcTransport is 'pigeon'"},
+        {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 0}}}",
+         "cluster cluster0 and region here have the same initial failover version (0)"},
+        {"{clusterGroup: {cluster0: {}}, regions: {x: {initialFailoverVersion: 4},"
+         " y: {initialFailoverVersion: 4}}}",
+         "region x and region y have the same initial failover version (4)"},
+        {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 10}}}",
+         "regions.here.initialFailoverVersion is 10"},
+    };
+    for (size_t i = 0; i < array_length(faults); i++) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        const struct cluster_group *group = NULL;
+        struct error *err =
+            load(arena_format(arena, "clusterGroupMetadata: %s\n", faults[i].yaml), arena, &group);
+        EXPECT_KIND(err, ERR_BAD_REQUEST);
+        if (strstr(err->message, faults[i].says) == NULL)
+            TEST_FAIL("fault %zu: '%s' is not in '%s'", i, faults[i].says, err->message);
+        if (strchr(err->message, '\n') != NULL)
+            TEST_FAIL("fault %zu: more than one in '%s'", i, err->message);
+    }
+}
+
+/* The example of the design of active-active domains, as it is written there: no addresses, and
+ * a cluster in a region that is not listed. */
+static const char regions_of_the_design[] = "clusterGroupMetadata:\n"
+                                            "    primaryClusterName: cluster0\n"
+                                            "    failoverVersionIncrement: 100\n"
+                                            "    regions:  # new field.\n"
+                                            "        us-west:\n"
+                                            "            initialFailoverVersion: 1\n"
+                                            "        us-east:\n"
+                                            "            initialFailoverVersion: 3\n"
+                                            "    clusterGroup:\n"
+                                            "        cluster0:\n"
+                                            "            initialFailoverVersion: 0\n"
+                                            "            region: us-west\n"
+                                            "        cluster1:\n"
+                                            "            initialFailoverVersion: 2\n"
+                                            "            region: us-west\n"
+                                            "        cluster2:\n"
+                                            "            initialFailoverVersion: 4\n"
+                                            "            region: us-east\n"
+                                            "        cluster3:\n"
+                                            "            initialFailoverVersion: 6\n"
+                                            "            region: eu-west\n";
+
+TEST(group, a_group_with_regions_starts_and_warns_of_what_it_lacks)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct config *config = config_of(regions_of_the_design, arena);
+    const struct cluster_group *group = NULL;
+    EXPECT_OK(cluster_group_load(config, arena, &group));
+    EXPECT_TEXT(group->current->name, "cluster0");
+    EXPECT(cluster_group_is_primary(group));
+    EXPECT_EQ(group->count, 4);
+    EXPECT_EQ(group->region_count, 2);
+    EXPECT_TEXT(group->current->region, "us-west");
+    EXPECT_TEXT(cluster_group_find(group, "cluster3")->region, "eu-west");
+    EXPECT(cluster_group_find_region(group, "eu-west") == NULL);
+    EXPECT_EQ(cluster_group_find_region(group, "us-east")->initial_failover_version, 3);
+
+    size_t count = 0, unreachable = 0, unlisted = 0;
+    for (; group->warnings[count] != NULL; count++) {
+        unreachable += strstr(group->warnings[count], "rpcAddress is not set") != NULL;
+        unlisted += strstr(group->warnings[count], "cluster3.region is 'eu-west'") != NULL;
+    }
+    EXPECT_EQ(count, 4);
+    EXPECT_EQ(unreachable, 3);
+    EXPECT_EQ(unlisted, 1);
+    config_free(config);
+}
+
+/* Its numbers: domains at 0 and 102, entities at 1 and 3. */
+TEST(group, a_version_is_of_a_cluster_or_of_a_region_and_never_of_both)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct config *config = config_of(regions_of_the_design, arena);
+    const struct cluster_group *group = NULL;
+    EXPECT_OK(cluster_group_load(config, arena, &group));
+    EXPECT_TEXT(cluster_group_of_version(group, 0)->name, "cluster0");
+    EXPECT_TEXT(cluster_group_of_version(group, 102)->name, "cluster1");
+    EXPECT_TEXT(cluster_group_of_version(group, 6)->name, "cluster3");
+    EXPECT_TEXT(cluster_group_region_of_version(group, 1)->name, "us-west");
+    EXPECT_TEXT(cluster_group_region_of_version(group, 3)->name, "us-east");
+    EXPECT_TEXT(cluster_group_region_of_version(group, 103)->name, "us-east");
+    EXPECT(cluster_group_of_version(group, 1) == NULL);
+    EXPECT(cluster_group_region_of_version(group, 102) == NULL);
+    EXPECT(cluster_group_region_of_version(group, FAILOVER_VERSION_LOCAL) == NULL);
+    for (int64_t version = 0; version < 1000; version++)
+        EXPECT(cluster_group_of_version(group, version) == NULL ||
+               cluster_group_region_of_version(group, version) == NULL);
+    config_free(config);
+}
+
+/* A group of `count` clusters, built by hand: `first`, `first` + 1, ... are their versions. */
+static struct cluster_group
+group_by_hand(struct cluster *clusters, size_t count, int64_t first, int64_t increment)
+{
+    for (size_t i = 0; i < count; i++)
+        clusters[i] = (struct cluster){.name = "x",
+                                       .initial_failover_version = first + (int64_t)i,
+                                       .new_initial_failover_version = -1};
+    return (struct cluster_group){.failover_version_increment = increment,
+                                  .current = clusters,
+                                  .primary = clusters,
+                                  .clusters = clusters,
+                                  .count = count};
+}
+
+static void
+expect_next(const struct cluster_group *group, size_t target, int64_t from, int64_t wanted)
+{
+    int64_t next = -1;
+    EXPECT(cluster_group_next_version(group, &group->clusters[target], from, &next));
+    EXPECT_EQ(next, wanted);
+}
+
+/* D-036 (clusters 0, 1, 2 by 100), D-037 (1, 2 by 10) and D-038 (0, 1 by 10); and an attribute at
+ * 10 that moves to the second of three by 10 takes 11, then back 20. */
+TEST(group, the_numbers_of_the_documents_come_out)
+{
+    struct cluster clusters[3];
+    struct cluster_group by_hundred = group_by_hand(clusters, 3, 0, 100);
+    expect_next(&by_hundred, 0, 0, 0);
+    expect_next(&by_hundred, 1, 0, 1);
+    expect_next(&by_hundred, 0, 1, 100);
+    struct cluster_group by_ten = group_by_hand(clusters, 2, 1, 10);
+    expect_next(&by_ten, 0, 0, 1);
+    expect_next(&by_ten, 1, 1, 2);
+    expect_next(&by_ten, 0, 2, 11);
+    struct cluster_group from_zero = group_by_hand(clusters, 3, 0, 10);
+    expect_next(&from_zero, 1, 0, 1);
+    expect_next(&from_zero, 0, 1, 10);
+    expect_next(&from_zero, 1, 10 + 1, 11);
+    expect_next(&from_zero, 0, 11 + 1, 20);
+    expect_next(&from_zero, 2, 52, 52);     /* to where it is: the version stays, */
+    expect_next(&from_zero, 2, 52 + 1, 62); /* or rises where it has to */
+}
+
+static void
+expect_all_next(const struct cluster_group *group)
+{
+    int64_t increment = group->failover_version_increment;
+    for (int64_t from = 0; from < 3 * increment; from++) {
+        for (size_t i = 0; i < group->count; i++) {
+            int64_t wanted = from;
+            while (wanted % increment != group->clusters[i].initial_failover_version)
+                wanted++;
+            expect_next(group, i, from, wanted);
+            EXPECT(cluster_group_of_version(group, wanted) == &group->clusters[i]);
+        }
+    }
+}
+
+/* Every increment to 8, every number of clusters and every first version that fits: the next
+ * version is the smallest one that is not below, found by trying all. */
+TEST(group, the_next_version_is_right_for_every_small_group)
+{
+    for (int64_t increment = 1; increment <= 8; increment++) {
+        for (size_t count = 1; count <= (size_t)increment; count++) {
+            for (int64_t first = 0; first + (int64_t)count <= increment; first++) {
+                struct cluster clusters[8];
+                struct cluster_group group = group_by_hand(clusters, count, first, increment);
+                expect_all_next(&group);
+            }
+        }
+    }
+}
+
+/* At the end of the numbers there is no next version for most, and never a wrapped one. */
+TEST(group, the_next_version_never_wraps_around)
+{
+    for (int64_t increment = 1; increment <= 8; increment++) {
+        for (int64_t initial = 0; initial < increment; initial++) {
+            struct cluster cluster;
+            struct cluster_group group = group_by_hand(&cluster, 1, initial, increment);
+            for (int64_t back = 0; back < 3 * increment; back++) {
+                int64_t from = INT64_MAX - back, next = -1;
+                bool has_next = cluster_group_next_version(&group, &cluster, from, &next);
+                int64_t steps = (initial - from % increment + increment) % increment;
+                EXPECT(has_next == (steps <= back));
+                EXPECT(!has_next || next == from + steps);
+            }
+        }
+    }
 }

@@ -12,10 +12,18 @@ book_init(struct book *book)
 void
 book_free(struct book *book)
 {
-    for (struct tree_row *row = tree_first(book->names); row != NULL; row = tree_next(row))
-        domain_drop(row->value);
+    void *domain = NULL;
+    size_t cursor = 0;
+    while (map_next(book->ids, &cursor, NULL, &domain))
+        domain_drop(domain);
     tree_free(book->names);
     map_free(book->ids);
+}
+
+bool
+book_is_deleted(const struct domain *domain)
+{
+    return domain->record->domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
 }
 
 struct domain *
@@ -25,22 +33,70 @@ book_find_name(const struct book *book, const char *name)
 }
 
 struct domain *
-book_find_id(const struct book *book, const char *id)
+book_find_record(const struct book *book, const char *id)
 {
     return map_get(book->ids, slice_text(id));
+}
+
+struct domain *
+book_find_id(const struct book *book, const char *id)
+{
+    struct domain *domain = book_find_record(book, id);
+    return domain == NULL || book_is_deleted(domain) ? NULL : domain;
+}
+
+void
+book_reach(struct book *book, uint64_t notification_version)
+{
+    if (notification_version > book->notification_version)
+        book->notification_version = notification_version;
+}
+
+static bool
+is_newer(const struct domain *domain, const struct domain *other)
+{
+    return domain->record->notification_version > other->record->notification_version;
+}
+
+static void
+take_out(struct book *book, struct domain *domain)
+{
+    if (book_find_name(book, domain->name) == domain)
+        tree_remove(book->names, slice_text(domain->name));
+    void *known = map_remove(book->ids, slice_text(domain->id));
+    check(known == domain);
+    domain_drop(domain);
 }
 
 void
 book_enter(struct book *book, struct domain *domain)
 {
-    uint64_t version = (uint64_t)domain->record->notification_version;
-    struct domain *old = book_find_id(book, domain->id);
-    if (old != NULL && (uint64_t)old->record->notification_version > version)
+    book_reach(book, (uint64_t)domain->record->notification_version);
+    bool has_name = !book_is_deleted(domain);
+    struct domain *old = book_find_record(book, domain->id);
+    struct domain *namesake = has_name ? book_find_name(book, domain->name) : NULL;
+    if (namesake == old)
+        namesake = NULL;
+    if ((old != NULL && is_newer(old, domain)) || (namesake != NULL && is_newer(namesake, domain)))
         return;
-    check(old == NULL || strcmp(old->name, domain->name) == 0);
-    tree_put(book->names, slice_text(domain->name), domain_take(domain));
+    domain_take(domain); /* it may be the one that is there */
+    if (old != NULL)
+        take_out(book, old);
+    if (namesake != NULL)
+        take_out(book, namesake);
     map_put(book->ids, slice_text(domain->id), domain);
-    domain_drop(old);
-    if (version > book->notification_version)
-        book->notification_version = version;
+    if (has_name)
+        tree_put(book->names, slice_text(domain->name), domain);
+    check(tree_count(book->names) <= map_count(book->ids));
+}
+
+void
+book_restore(struct book *book, const struct book *truth, const char *id)
+{
+    struct domain *wrong = book_find_record(book, id);
+    struct domain *right = book_find_record(truth, id);
+    if (wrong != NULL)
+        take_out(book, wrong);
+    if (right != NULL)
+        book_enter(book, right);
 }

@@ -1,7 +1,8 @@
 /* book.h - what one loop knows of the domains: by name and by id. Only files of domain/ include it.
  *
  * Each loop reads and writes its own book only, so there is no lock. The domains in it are shared
- * by all loops. */
+ * by all loops. The last record of a deleted domain stays, by its id alone: it says that what comes
+ * late for this id has nothing to change any more. */
 #ifndef CADENZA_DOMAIN_BOOK_H
 #define CADENZA_DOMAIN_BOOK_H
 
@@ -10,18 +11,28 @@
 #include "domain/domain.h"
 
 struct book {
-    struct tree *names; /* name → struct domain, one reference each */
-    struct map *ids;    /* id → the same */
+    struct tree *names; /* name → struct domain, those that exist */
+    struct map *ids;    /* id → struct domain, deleted ones too; one reference each */
     uint64_t notification_version;
 };
 
 void book_init(struct book *book);
 void book_free(struct book *book);
-/* Enters a domain, over an older record of the same id; takes a reference. An older record than the
- * one there is left out: what arrives late changes nothing. */
+/* Enters a record, over an older one of the same id; takes a reference. An older record than the
+ * one there is left out: what arrives late changes nothing. A name that an older record of another
+ * id has is taken from it: that one was deleted, and we have not heard of it yet. */
 void book_enter(struct book *book, struct domain *domain);
-/* NULL: none. */
+/* Puts the record of one id back to what `truth` has, older or none: for decisions that came to
+ * nothing, the newest first. */
+void book_restore(struct book *book, const struct book *truth, const char *id);
+/* The book knows everything up to there. */
+void book_reach(struct book *book, uint64_t notification_version);
+/* NULL: none that exists. */
 struct domain *book_find_name(const struct book *book, const char *name);
 struct domain *book_find_id(const struct book *book, const char *id);
+/* The same, deleted ones too. */
+struct domain *book_find_record(const struct book *book, const char *id);
+/* Is it the last record of a domain that is no more? */
+bool book_is_deleted(const struct domain *domain);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/uuid.h"
 #include "cluster/group.h"
 #include "domain/domain.h"
+#include "uber/cadence/admin/v1/replication.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 
 /* The settings that deciding depends on, read before. */
@@ -21,6 +22,9 @@ struct domain_rules {
     int64_t name_length_max;
     int64_t bad_binaries_max;
     const char *const *required_data_keys; /* NULL-terminated */
+    int64_t cool_down;            /* between two changes of one global domain, ns; 0: none */
+    int64_t failover_timeout_max; /* of a graceful failover, seconds */
+    bool is_locked_down;          /* no failovers now */
     bool is_catching_up; /* restored from a backup: the group may know newer global domains */
     bool is_admin_protected;
     const char *admin_token;
@@ -28,28 +32,58 @@ struct domain_rules {
 
 /* What only the moment knows. */
 struct domain_moment {
-    int64_t now;       /* wall, ns */
-    struct uuid fresh; /* a new id (version 7) */
+    int64_t now;                   /* wall, ns */
+    struct uuid fresh;             /* a new id (version 7) */
+    uint64_t notification_version; /* of the cluster, before this change */
 };
 
-/* Each fills *next with a record in `arena` whose notification version the owner sets. `current` is
- * the domain that has the request's name, NULL: none. Errors: ERR_BAD_REQUEST,
- * ERR_DOMAIN_ALREADY_EXISTS, ERR_ENTITY_NOT_EXISTS. */
-must_use struct error *domain_decide_register(const struct domain *current,
-                                              const API(RegisterDomainRequest) *request,
-                                              const struct domain_rules *rules,
-                                              const struct domain_moment *moment,
-                                              struct arena *arena, STORED(DomainRecord) **next);
-must_use struct error *domain_decide_update(const struct domain *current,
-                                            const API(UpdateDomainRequest) *request,
-                                            const struct domain_rules *rules,
-                                            const struct domain_moment *moment, struct arena *arena,
-                                            STORED(DomainRecord) **next);
-must_use struct error *domain_decide_deprecate(const struct domain *current,
-                                               const API(DeprecateDomainRequest) *request,
-                                               const struct domain_rules *rules,
-                                               const struct domain_moment *moment,
-                                               struct arena *arena, STORED(DomainRecord) **next);
+/* What was decided. The owner sets next->notification_version and stores all of it in one commit.
+ */
+struct domain_decision {
+    enum { DOMAIN_UNCHANGED, DOMAIN_CREATED, DOMAIN_UPDATED, DOMAIN_DELETED } what;
+    STORED(DomainRecord) *next; /* afterwards; deleted: the last record, with status DELETED;
+                                 * unchanged: NULL */
+    STORED(FailoverRecord)
+    *failover; /* to be entered in the domain's history; NULL: none. Also with unchanged: a
+                * replicated failover that was superseded before it arrived. Points to nothing
+                * outside the arena */
+};
+
+/* Wishes of clients. `current` is the domain that has the request's name, NULL: none. Results are
+ * in `arena` and may point into `current` and the request. Errors: ERR_BAD_REQUEST,
+ * ERR_DOMAIN_ALREADY_EXISTS, ERR_ENTITY_NOT_EXISTS, ERR_SERVICE_BUSY (within the cool-down; or
+ * restored and not caught up). */
+#define DOMAIN_DECIDER(verb, Request)                                                              \
+    must_use struct error *domain_decide_##verb(                                                   \
+        const struct domain *current, const API(Request) *request,                                 \
+        const struct domain_rules *rules, const struct domain_moment *moment, struct arena *arena, \
+        struct domain_decision *decision)
+DOMAIN_DECIDER(register, RegisterDomainRequest);
+DOMAIN_DECIDER(update, UpdateDomainRequest);
+DOMAIN_DECIDER(failover, FailoverDomainRequest);
+DOMAIN_DECIDER(deprecate, DeprecateDomainRequest);
+DOMAIN_DECIDER(delete, DeleteDomainRequest);
+#undef DOMAIN_DECIDER
+
+/* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
+ * of order, and the end is the same: the config part counts if its config version is newer, the
+ * active cluster if the failover version is newer, each attribute if that attribute's version is
+ * newer; a failover that is older than the record is entered in the history as superseded. A
+ * message about a domain that has no copy in this cluster is applied like any other: the record is
+ * everywhere, only runs are not. `by_name` and `by_id` are what this cluster has (NULL: none). If
+ * `by_id` is the last record of a deleted domain (status DELETED), nothing brings it back; an owner
+ * that keeps no such records makes a new domain of a failover that comes after the delete. Errors:
+ * ERR_BAD_REQUEST when it can never be applied (the name belongs to another id, a cluster that
+ * nobody knows, a version of another cluster, fields missing): to be parked, not retried. */
+must_use struct error *
+domain_decide_replicated(const struct domain *by_name, const struct domain *by_id,
+                         const ADMIN(DomainTaskAttributes) *task, const char *source,
+                         const struct domain_rules *rules, const struct domain_moment *moment,
+                         struct arena *arena, struct domain_decision *decision);
+/* The message that tells other clusters of a change of a global domain. Points into `change`. Its
+ * source_task_id is the notification version that the change left. */
+ADMIN(ReplicationTask) *domain_replication_task(const STORED(DomainChange) *change,
+                                                struct arena *arena);
 
 /* The refusal for a name or id that no domain has. */
 must_use struct error *domain_error_unknown(const char *name_or_id, struct arena *arena);

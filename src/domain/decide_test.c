@@ -70,10 +70,10 @@ update(struct arena *arena, char *path)
 static struct domain *
 orders(struct arena *arena)
 {
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_register(NULL, registration(arena), &rules, &moment, arena, &record));
-    record->notification_version = 7;
-    return domain_from_record(record);
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_register(NULL, registration(arena), &rules, &moment, arena, &decision));
+    decision.next->notification_version = 7;
+    return domain_from_record(decision.next);
 }
 
 /* The domain that the record makes of `current`, whose parts the record still points to. */
@@ -96,16 +96,16 @@ static struct error *
 try_register(API(RegisterDomainRequest) *request, const struct domain_rules *with,
              struct arena *arena)
 {
-    STORED(DomainRecord) *record = NULL;
-    return domain_decide_register(NULL, request, with, &moment, arena, &record);
+    struct domain_decision decision = {0};
+    return domain_decide_register(NULL, request, with, &moment, arena, &decision);
 }
 
 TEST(decide, a_new_local_domain_has_the_defaults_that_users_know)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_register(NULL, registration(arena), &rules, &moment, arena, &record));
-    const API(Domain) *domain = record->domain;
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_register(NULL, registration(arena), &rules, &moment, arena, &decision));
+    const API(Domain) *domain = decision.next->domain;
     EXPECT_TEXT(domain->id, "01020300-0000-0000-0000-000000000000");
     EXPECT_TEXT(domain->active_cluster_name, "east");
     EXPECT_EQ(domain->n_clusters, 1);
@@ -115,10 +115,10 @@ TEST(decide, a_new_local_domain_has_the_defaults_that_users_know)
     EXPECT_EQ(domain->history_archival_status,
               API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED));
     EXPECT_EQ(domain->workflow_execution_retention_period->seconds, 3 * DAY);
-    EXPECT_EQ(record->config_version, 0);
-    EXPECT_EQ(record->failover_notification_version, 0);
-    EXPECT_EQ(record->previous_failover_version, -1);
-    EXPECT_EQ(record->last_updated_time, moment.now);
+    EXPECT_EQ(decision.next->config_version, 0);
+    EXPECT_EQ(decision.next->failover_notification_version, 0);
+    EXPECT_EQ(decision.next->previous_failover_version, -1);
+    EXPECT_EQ(decision.next->last_updated_time, moment.now);
 }
 
 TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster)
@@ -127,10 +127,10 @@ TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster)
     API(RegisterDomainRequest) *request = registration(arena);
     request->is_global_domain = true;
     request->active_cluster_name = "west";
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_register(NULL, request, &rules, &moment, arena, &record));
-    EXPECT_EQ(record->domain->failover_version, 2);
-    EXPECT_TEXT(record->domain->clusters[0]->cluster_name, "west");
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_register(NULL, request, &rules, &moment, arena, &decision));
+    EXPECT_EQ(decision.next->domain->failover_version, 2);
+    EXPECT_TEXT(decision.next->domain->clusters[0]->cluster_name, "west");
 }
 
 TEST(decide, a_name_must_be_set_short_and_plain)
@@ -169,9 +169,9 @@ TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
-    STORED(DomainRecord) *record = NULL;
+    struct domain_decision decision = {0};
     struct error *err =
-        domain_decide_register(current, registration(arena), &rules, &moment, arena, &record);
+        domain_decide_register(current, registration(arena), &rules, &moment, arena, &decision);
     EXPECT_KIND(err, ERR_DOMAIN_ALREADY_EXISTS);
     EXPECT_TEXT(err->message, "Domain already exists.");
     domain_drop(current);
@@ -245,11 +245,11 @@ TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else)
     API(UpdateDomainRequest) *request = update(arena, "description");
     request->description = "all orders";
     request->owner_email = "not named by the mask";
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &record));
-    EXPECT_TEXT(record->domain->description, "all orders");
-    EXPECT_TEXT(record->domain->owner_email, "");
-    EXPECT_EQ(record->config_version, 1);
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &decision));
+    EXPECT_TEXT(decision.next->domain->description, "all orders");
+    EXPECT_TEXT(decision.next->domain->owner_email, "");
+    EXPECT_EQ(decision.next->config_version, 1);
     EXPECT_EQ(current->record->config_version, 0);
     domain_drop(current);
 }
@@ -263,11 +263,11 @@ TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
     API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
     request->name = "orders";
     request->owner_email = "a@b";
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &record));
-    EXPECT_TEXT(record->domain->owner_email, "a@b");
-    EXPECT_TEXT(record->domain->description, "");
-    EXPECT_EQ(record->domain->workflow_execution_retention_period->seconds, 3 * DAY);
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &decision));
+    EXPECT_TEXT(decision.next->domain->owner_email, "a@b");
+    EXPECT_TEXT(decision.next->domain->description, "");
+    EXPECT_EQ(decision.next->domain->workflow_execution_retention_period->seconds, 3 * DAY);
     domain_drop(current);
 }
 
@@ -283,9 +283,9 @@ TEST(decide, data_is_merged_by_key)
         entry->value = round == 0 ? "1" : "2";
         request->n_data = 1;
         request->data = &entry;
-        STORED(DomainRecord) *record = NULL;
-        EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &record));
-        current = replace(current, record);
+        struct domain_decision decision = {0};
+        EXPECT_OK(domain_decide_update(current, request, &rules, &moment, arena, &decision));
+        current = replace(current, decision.next);
     }
     const API(Domain) *domain = current->record->domain;
     EXPECT_EQ(domain->n_data, 2);
@@ -313,28 +313,28 @@ TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
-    STORED(DomainRecord) *record = NULL;
+    struct domain_decision decision = {0};
     static char *const checksums[] = {"one", "two"};
     for (size_t i = 0; i < 2; i++) {
         EXPECT_OK(domain_decide_update(current, add_binary(arena, checksums[i]), &rules, &moment,
-                                       arena, &record));
-        current = replace(current, record);
+                                       arena, &decision));
+        current = replace(current, decision.next);
     }
     EXPECT_EQ(current->record->domain->bad_binaries->n_binaries, 2);
     EXPECT_EQ(current->record->domain->bad_binaries->binaries[0]->value->created_time->nanos,
               123456789);
-    EXPECT_REFUSED(
-        domain_decide_update(current, add_binary(arena, "three"), &rules, &moment, arena, &record),
-        "Total resetBinaries cannot exceed the max limit: 2");
+    EXPECT_REFUSED(domain_decide_update(current, add_binary(arena, "three"), &rules, &moment, arena,
+                                        &decision),
+                   "Total resetBinaries cannot exceed the max limit: 2");
 
     API(UpdateDomainRequest) *removal = update(arena, "delete_bad_binary");
     removal->delete_bad_binary = "nine";
-    EXPECT_REFUSED(domain_decide_update(current, removal, &rules, &moment, arena, &record),
+    EXPECT_REFUSED(domain_decide_update(current, removal, &rules, &moment, arena, &decision),
                    "Bad binary checksum nine doesn't exists.");
     removal->delete_bad_binary = "one";
-    EXPECT_OK(domain_decide_update(current, removal, &rules, &moment, arena, &record));
-    EXPECT_EQ(record->domain->bad_binaries->n_binaries, 1);
-    EXPECT_TEXT(record->domain->bad_binaries->binaries[0]->key, "two");
+    EXPECT_OK(domain_decide_update(current, removal, &rules, &moment, arena, &decision));
+    EXPECT_EQ(decision.next->domain->bad_binaries->n_binaries, 1);
+    EXPECT_TEXT(decision.next->domain->bad_binaries->binaries[0]->key, "two");
     domain_drop(current);
 }
 
@@ -344,8 +344,8 @@ TEST(decide, a_local_domain_cannot_be_moved)
     struct domain *current = orders(arena);
     API(UpdateDomainRequest) *request = update(arena, "active_cluster_name");
     request->active_cluster_name = "west";
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_REFUSED(domain_decide_update(current, request, &rules, &moment, arena, &record),
+    struct domain_decision decision = {0};
+    EXPECT_REFUSED(domain_decide_update(current, request, &rules, &moment, arena, &decision),
                    "Local domains cannot perform failovers or change replication configuration");
     domain_drop(current);
 }
@@ -353,9 +353,9 @@ TEST(decide, a_local_domain_cannot_be_moved)
 TEST(decide, an_unknown_domain_does_not_exist)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    STORED(DomainRecord) *record = NULL;
+    struct domain_decision decision = {0};
     struct error *err =
-        domain_decide_update(NULL, update(arena, "data"), &rules, &moment, arena, &record);
+        domain_decide_update(NULL, update(arena, "data"), &rules, &moment, arena, &decision);
     EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
     EXPECT_TEXT(err->message, "Domain orders does not exist.");
 }
@@ -366,10 +366,10 @@ TEST(decide, deprecating_changes_the_status_and_counts_as_a_change)
     struct domain *current = orders(arena);
     API(DeprecateDomainRequest) *request = message_new(arena, API_TYPE(deprecate_domain_request));
     request->name = "orders";
-    STORED(DomainRecord) *record = NULL;
-    EXPECT_OK(domain_decide_deprecate(current, request, &rules, &moment, arena, &record));
-    EXPECT_EQ(record->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED));
-    EXPECT_EQ(record->config_version, 1);
+    struct domain_decision decision = {0};
+    EXPECT_OK(domain_decide_deprecate(current, request, &rules, &moment, arena, &decision));
+    EXPECT_EQ(decision.next->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED));
+    EXPECT_EQ(decision.next->config_version, 1);
     domain_drop(current);
 }
 

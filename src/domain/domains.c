@@ -9,12 +9,15 @@ struct error *
 domains_open(const struct domains_options *options, struct arena *arena, struct domains **domains)
 {
     check(loop_index(loop_self()) == 0);
+    check(options->store != NULL && options->group != NULL && options->dynamic != NULL);
     unsigned loops = loop_count();
     struct domains *opened = memory_zalloc(1, sizeof *opened + loops * sizeof opened->books[0]);
     opened->options = *options;
     opened->loops = loops;
     list_init(&opened->undurable);
+    opened->followers = map_new();
     fiber_cond_init(&opened->ready);
+    fiber_cond_init(&opened->grew);
     latch_init(&opened->writer_users, 0);
     latch_init(&opened->letters, 0);
     latch_init(&opened->fibers, 0);
@@ -36,10 +39,18 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
 }
 
 void
+domains_set_caught_up(struct domains *domains)
+{
+    check(loop_index(loop_self()) == 0);
+    domains->options.is_catching_up = false;
+}
+
+void
 domains_close(struct domains *domains)
 {
     domains->is_closing = true;
     fiber_cond_broadcast(&domains->ready);
+    fiber_cond_broadcast(&domains->grew);
     if (domains->refresher != NULL)
         fiber_cancel(domains->refresher);
     latch_wait(&domains->fibers);
@@ -53,6 +64,7 @@ domains_close(struct domains *domains)
     for (unsigned i = 0; i < domains->loops; i++)
         book_free(&domains->books[i]);
     book_free(&domains->newest);
+    follow_free(domains);
     memory_free(domains);
 }
 

@@ -33,6 +33,9 @@ struct domains_options {
  * ERR_CORRUPT. */
 must_use struct error *domains_open(const struct domains_options *options, struct arena *arena,
                                     struct domains **domains);
+/* A restored cluster has heard everything that the others know: global domains may be changed. Loop
+ * 0. */
+void domains_set_caught_up(struct domains *domains);
 /* On loop 0, when nobody calls any more. Yields. */
 void domains_close(struct domains *domains);
 
@@ -49,21 +52,99 @@ size_t domains_count(const struct domains *domains);
 /* The notification version that this loop has been told of. */
 uint64_t domains_notification_version(const struct domains *domains);
 
-/* --- changing: from any loop; yields.
- * -------------------------------------------------------------- */
+/* --- changing: from any loop; yields. ------------------------------------------------------- */
 
-/* Each answers with the domain as it is afterwards, one reference for the caller; NULL where
- * `changed` is NULL. Errors: as domain_decide_*; ERR_SERVICE_BUSY (too many changes wait);
- * ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN (the store), ERR_DEADLINE and ERR_CANCELLED (it may have
- * been done). */
-must_use struct error *domains_register(struct domains *domains,
-                                        const API(RegisterDomainRequest) *request,
-                                        struct arena *arena, struct domain **changed);
-must_use struct error *domains_update(struct domains *domains,
-                                      const API(UpdateDomainRequest) *request, struct arena *arena,
-                                      struct domain **changed);
-must_use struct error *domains_deprecate(struct domains *domains,
-                                         const API(DeprecateDomainRequest) *request,
-                                         struct arena *arena, struct domain **changed);
+/* Each answers with the domain as it is afterwards (deleted: as it was), one reference for the
+ * caller, unless `changed` is NULL. Errors: as domain_decide_*; ERR_SERVICE_BUSY (too many changes
+ * wait); ERR_UNAVAILABLE, ERR_OUTCOME_UNKNOWN (the store), ERR_DEADLINE and ERR_CANCELLED (it may
+ * have been done). */
+#define DOMAINS_CHANGER(verb, Request)                                                             \
+    must_use struct error *domains_##verb(struct domains *domains, const API(Request) *request,    \
+                                          struct arena *arena, struct domain **changed)
+DOMAINS_CHANGER(register, RegisterDomainRequest);
+DOMAINS_CHANGER(update, UpdateDomainRequest);
+DOMAINS_CHANGER(failover, FailoverDomainRequest);
+DOMAINS_CHANGER(deprecate, DeprecateDomainRequest);
+DOMAINS_CHANGER(delete, DeleteDomainRequest);
+#undef DOMAINS_CHANGER
+
+/* --- the log: every change in order of the notification version; loop 0 only; yields
+ * ------------------ */
+
+struct domain_changes {
+    uint64_t *version; /* notification version that each change left */
+    const STORED(DomainChange) **change;
+    size_t count;
+    uint64_t newest; /* the log is known up to here: durable, nothing below is missing */
+    bool is_cut;     /* changes after `after` were trimmed: these are the newest records of all
+                      * domains instead, in order of their versions */
+};
+/* Changes after notification version `after`, at most `count_max`, durable ones only. If there are
+ * none, waits until there is one or `deadline` comes (then count is 0). Errors: the store's,
+ * ERR_CANCELLED. */
+must_use struct error *domains_read_log(struct domains *domains, uint64_t after, size_t count_max,
+                                        int64_t deadline, struct arena *arena,
+                                        struct domain_changes *changes);
+/* Who waits in domains_read_log goes on at once, and nobody waits there any more: for draining. */
+void domains_end_waits(struct domains *domains);
+/* Who follows the log says how far it got, by name ("cluster:east", "shard:7"); changes up to the
+ * lowest of all may be trimmed, all but the newest hundred. Durable when it returns. Enabled
+ * clusters of the group are waited for from the start, other clusters never, any other follower
+ * from when it first said something. */
+must_use struct error *domains_note_follower(struct domains *domains, const char *follower,
+                                             uint64_t handled, struct arena *arena);
+
+/* How far it said to have got; -1: it never said anything. No yield. */
+int64_t domains_follower(const struct domains *domains, const char *follower);
+
+/* --- what comes from other clusters: loop 0 only; yields
+ * ---------------------------------------------- */
+
+/* Applies a message of `source`'s domain replication, or parks it in the dead letters when it can
+ * never be applied. Durable when it returns NULL: then it may be acknowledged. Errors: the store's
+ * (try again). */
+must_use struct error *domains_apply(struct domains *domains, const char *source,
+                                     const ADMIN(ReplicationTask) *task, struct arena *arena);
+/* How far the log of `source` was followed, durably; -1: not at all. */
+must_use struct error *domains_position(struct domains *domains, const char *source,
+                                        struct arena *arena, int64_t *handled);
+/* May be lower than before: the source begins anew. Nothing is kept as long as this cluster has
+ * never had a domain: it would count as a change of one. */
+must_use struct error *domains_set_position(struct domains *domains, const char *source,
+                                            int64_t handled, struct arena *arena);
+
+/* Dead letters, oldest first; an id counts up. The newest one there ever was, 0: none; no yield. */
+uint64_t domains_newest_dead(const struct domains *domains);
+struct domain_dead_letters {
+    uint64_t *id;
+    const STORED(DomainDeadLetter) **letter;
+    size_t count;
+    bool has_more;
+};
+must_use struct error *domains_read_dead(struct domains *domains, uint64_t after_id, uint64_t to_id,
+                                         size_t count_max, struct arena *arena,
+                                         struct domain_dead_letters *letters);
+must_use struct error *domains_count_dead(struct domains *domains, struct arena *arena,
+                                          uint64_t *count);
+/* Forgets letters up to an id. */
+must_use struct error *domains_purge_dead(struct domains *domains, uint64_t to_id,
+                                          struct arena *arena);
+/* Tries letters up to an id again; those that can be applied now are, and go; the others stay. */
+must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_id,
+                                          struct arena *arena);
+
+/* --- failover history: any loop; yields
+ * --------------------------------------------------------------- */
+
+struct domain_failovers {
+    const STORED(FailoverRecord) **failover; /* newest first */
+    size_t count;
+    struct slice token; /* of the next page; empty: this was the last */
+};
+/* Errors: ERR_BAD_REQUEST (a token that is none of ours), the store's. */
+must_use struct error *domains_list_failovers(struct domains *domains, const char *domain_id,
+                                              struct slice token, size_t count_max,
+                                              struct arena *arena,
+                                              struct domain_failovers *failovers);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "cadenza/storage/v1/domain.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/names.h"
 
@@ -22,6 +23,12 @@ struct data_entry {
  * entries of any of the three types; of repeated keys the last one counts. */
 API(Domain__DataEntry) **data_merge(size_t old_count, void *old, size_t fresh_count, void *fresh,
                                     struct arena *arena, size_t *count);
+
+/* The data that clients are shown: the domain's own, and under FailoverHistory the recent failovers
+ * of an active-passive domain as a JSON list, newest first, with the keys eventTime, fromCluster,
+ * toCluster, failoverType and reason (blank ones left out). */
+API(Domain__DataEntry) **domain_shown_data(const STORED(DomainRecord) *record, struct arena *arena,
+                                           size_t *count);
 
 /* A copy of `old` (NULL: none) with `fresh` (NULL: none) over it; the new ones created at `now`. */
 API(BadBinaries) *bad_binaries_merge(const API(BadBinaries) *old, const API(BadBinaries) *fresh,

@@ -1,8 +1,16 @@
 /* inside.h - the owner of the domains from inside. Only files of domain/ include it.
  *
- * domains.c opens, closes and reads; reload.c reads the store and starts over after a failure;
- * change.c decides changes; publish.c tells them to the loops. All fields belong to loop 0 but
- * `books`, where loop i owns books[i]. */
+ * domains.c opens, closes and reads; write.c decides, adopts, submits and waits, for change.c
+ * (wishes of clients), apply.c (facts of other clusters) and for writes that change no domain;
+ * rows.c knows how rows look; publish.c tells the loops; log.c, follow.c, dead.c and failovers.c
+ * keep what goes with the domains; reload.c reads the store and starts over after a failure. All
+ * fields belong to loop 0 but `books`, where loop i owns books[i].
+ *
+ * Invariants:
+ *   1. books[0] holds exactly what is durable at notification version `durable`.
+ *   2. `newest` is books[0] with the changes of `undurable` on top.
+ *   3. The rows of the log are those of (log_floor, guard], one for each notification version;
+ *      other hosts on the same store may have trimmed more. */
 #ifndef CADENZA_DOMAIN_INSIDE_H
 #define CADENZA_DOMAIN_INSIDE_H
 
@@ -21,7 +29,14 @@ struct domains {
     struct list undurable;     /* struct change, in order of ticket */
     struct latch writer_users; /* fibers that wait on the writer: it must not go away under them */
     struct fiber_cond ready;   /* the writer is there (again) */
+    uint64_t durable;          /* notification version up to which everything is known, durably */
+    struct fiber_cond grew;    /* `durable` rose, or nobody shall wait for it any more */
+    uint64_t log_floor;        /* the log was trimmed up to here */
+    struct map *followers;     /* name → struct follower */
+    uint64_t dead_newest;      /* the highest id that a dead letter ever had */
+    bool is_loaded;            /* `durable` and books[0] mean something */
     bool is_reloading;
+    bool is_silent; /* nobody waits for the log to grow any more */
     bool is_closing;
     struct latch letters;    /* on their way to or from other loops */
     struct latch fibers;     /* reload and refresh */
@@ -30,7 +45,9 @@ struct domains {
     struct book books[]; /* one per loop: what is durable */
 };
 
-/* A decided change on its way: to the disk, then to every loop. */
+/* --- publish.c: a decided change on its way, to the disk, then to every loop -------------------
+ */
+
 struct telling {
     struct letter letter;
     struct change *change;
@@ -39,7 +56,9 @@ struct telling {
 struct change {
     struct list node; /* in undurable */
     struct domains *domains;
-    struct domain *domain; /* as it is afterwards; one reference */
+    struct domain *domain; /* as it is afterwards, or its last record; one reference; NULL: no
+                            * domain changes, only the version is reached */
+    uint64_t version;      /* the notification version that it leaves */
     ticket_t ticket;
     unsigned untold;        /* loops that have not got it yet */
     struct fiber_cond told; /* untold became 0 */
@@ -47,14 +66,106 @@ struct change {
     struct telling tellings[];
 };
 
-struct change *change_new(struct domains *domains, struct domain *domain);
+struct change *change_new(struct domains *domains, struct domain *domain, uint64_t version);
 void change_drop(struct change *change);
+/* Makes the change in a book. */
+void change_enter(const struct change *change, struct book *book);
 /* Tells every loop; takes over one reference of the change, given back when all have it. */
 void change_publish(struct change *change);
 
-/* Reads everything again, in a fiber of its own, unless that is under way. */
+/* --- write.c ------------------------------------------------------------------------------------
+ */
+
+/* Somebody wants a domain to change. */
+struct wish {
+    struct domains *domains;
+    const char *name; /* of the domain */
+    const void *request;
+    /* Pure; no yield. */
+    struct error *(*decide)(const struct wish *wish, const struct domain_rules *rules,
+                            const struct domain_moment *moment, struct domain_decision *decision);
+    const char *source; /* the cluster that a fact came from; NULL: a client's wish */
+    uint64_t letter;    /* the dead letter that goes when it is granted; 0: none */
+    struct arena *arena;
+    struct domain *changed; /* the answer, one reference; NULL: nothing to show */
+    struct error *err;
+};
+/* Decides until other hosts leave it alone; the answer is in the wish. On loop 0. Yields. */
+void wish_run(struct wish *wish);
+
+/* Makes a batch durable that changes no domain and leaves the guard as it is; `fill` writes its
+ * steps, without a yield, and may run again when another host was faster. On loop 0. Yields.
+ * Errors: as the changers of domains.h. */
+must_use struct error *domains_write(struct domains *domains,
+                                     void (*fill)(void *context, struct batch *batch),
+                                     void *context, struct arena *arena);
+/* Waits until all that was decided so far is durable. Yields. */
+must_use struct error *domains_wait_newest(struct domains *domains, struct arena *arena);
+
+/* --- rows.c: keys and values --------------------------------------------------------------------
+ */
+
+#define DOMAIN_CHANGE_FORMAT   1
+#define FAILOVER_RECORD_FORMAT 1
+#define DEAD_LETTER_FORMAT     1
+#define POSITION_FORMAT        1
+
+struct slice key_of_text(const char *text, struct arena *arena);
+struct slice key_of_number(uint64_t number, struct arena *arena);
+/* The domain's rows, its log row, and its failover's row. */
+void batch_add_change(struct batch *batch, const struct change *change,
+                      const struct domain_decision *decision, bool is_replicated);
+void batch_add_failover(struct batch *batch, const STORED(FailoverRecord) *failover);
+void batch_add_position(struct batch *batch, const char *name, int64_t handled);
+/* The key of a failover in the history. */
+struct slice failover_key(const STORED(FailoverRecord) *failover, struct arena *arena);
+
+/* --- log.c, follow.c, dead.c, failovers.c -------------------------------------------------------
+ */
+
+/* Rows of the log in (after, to], at most `count_max`. is_cut: some are missing; then count is 0.
+ */
+must_use struct error *log_scan(struct domains *domains, uint64_t after, uint64_t to,
+                                size_t count_max, struct arena *arena,
+                                struct domain_changes *changes);
+/* Where the log begins, with guard `guard`. */
+must_use struct error *log_read_floor(struct domains *domains, uint64_t guard, struct arena *arena);
+
+struct follower {
+    uint64_t handled;
+};
+/* Followers and counters as the store has them. */
+must_use struct error *follow_read(struct domains *domains, struct arena *arena);
+void follow_free(struct domains *domains);
+/* Adds what may be trimmed from the log to a batch. */
+void follow_trim(struct domains *domains, struct batch *batch);
+
+/* Parks a message, once. Yields. */
+must_use struct error *dead_park(struct domains *domains, const char *source,
+                                 const ADMIN(ReplicationTask) *task, const char *reason,
+                                 struct arena *arena);
+#define POSITION_DEAD "dead-letters" /* the name of the row that counts their ids */
+
+/* Enters a failover that came too late, unless the history has it. Yields. */
+must_use struct error *failovers_enter_late(struct domains *domains,
+                                            const STORED(FailoverRecord) *failover,
+                                            struct arena *arena);
+
+/* --- apply.c ------------------------------------------------------------------------------------
+ */
+
+/* Applies a message; `letter` is the dead letter that it was parked as, or 0. *reason is set when
+ * it can never be applied as things are. Yields. */
+must_use struct error *apply_try(struct domains *domains, const char *source,
+                                 const ADMIN(ReplicationTask) *task, uint64_t letter,
+                                 struct arena *arena, const char **reason);
+
+/* --- reload.c -----------------------------------------------------------------------------------
+ */
+
+/* Reads again, in a fiber of its own, unless that is under way. */
 void domains_start_reload(struct domains *domains);
-/* Reads all domains and opens the writer. Yields. */
+/* Reads what is not known yet and opens the writer. Yields. */
 must_use struct error *domains_load(struct domains *domains, struct arena *arena);
 /* Looks for changes by other hosts from time to time; a fiber. */
 void domains_refresh(void *argument);

@@ -1,6 +1,6 @@
 /* publish.c - a durable change goes to every loop, and comes back when it was entered there.
  *
- * One letter per other loop, there and back: the loop enters the domain in its book and returns the
+ * One letter per other loop, there and back: the loop makes the change in its book and returns the
  * letter, so all counting is done on loop 0 and needs no atomics. Letters of one sender arrive in
  * order, so every loop sees the changes in the order of the notification version. */
 #include "base/check.h"
@@ -8,13 +8,15 @@
 #include "domain/inside.h"
 
 struct change *
-change_new(struct domains *domains, struct domain *domain)
+change_new(struct domains *domains, struct domain *domain, uint64_t version)
 {
+    check(version > 0 || domain == NULL);
     struct change *change =
         memory_zalloc(1, sizeof *change + domains->loops * sizeof change->tellings[0]);
     list_init(&change->node);
     change->domains = domains;
-    change->domain = domain_take(domain);
+    change->domain = domain == NULL ? NULL : domain_take(domain);
+    change->version = version;
     change->untold = domains->loops;
     change->references = 1;
     fiber_cond_init(&change->told);
@@ -29,6 +31,14 @@ change_drop(struct change *change)
         return;
     domain_drop(change->domain);
     memory_free(change);
+}
+
+void
+change_enter(const struct change *change, struct book *book)
+{
+    if (change->domain != NULL)
+        book_enter(book, change->domain);
+    book_reach(book, change->version);
 }
 
 /* Loop 0: one more loop has it. */
@@ -55,7 +65,7 @@ static void
 letter_arrived(struct letter *letter)
 {
     struct telling *telling = container_of(letter, struct telling, letter);
-    book_enter(telling->book, telling->change->domain);
+    change_enter(telling->change, telling->book);
     letter->deliver = letter_returned;
     loop_post_answer(loop_at(0), letter);
 }
@@ -64,6 +74,8 @@ void
 change_publish(struct change *change)
 {
     struct domains *domains = change->domains;
+    check(loop_index(loop_self()) == 0 && list_is_empty(&change->node));
+    check(change->version >= domains->books[0].notification_version); /* in order, to every loop */
     for (unsigned i = 1; i < domains->loops; i++) {
         struct telling *telling = &change->tellings[i];
         *telling = (struct telling){
@@ -72,6 +84,6 @@ change_publish(struct change *change)
         /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these letters. */
         loop_post_answer(loop_at(i), &telling->letter);
     }
-    book_enter(&domains->books[0], change->domain);
+    change_enter(change, &domains->books[0]);
     note_told(change);
 }

@@ -1,9 +1,14 @@
-/* reload.c - reading all domains: at start, and again whenever a commit failed or another host
- * wrote.
+/* reload.c - reading the domains: all at start, then what changed, whenever a commit failed or
+ * another host wrote.
  *
- * Order: the guard first, then the rows. If somebody writes in between, the rows are newer than the
- * guard, and our next commit is fenced and brings us back here: stale state can be read, but never
- * written upon. */
+ * What was decided and did not become durable is taken back, and the rows of the log since the last
+ * known version are read: mostly none or a few. Only at start, or when the log was trimmed
+ * meanwhile, everything is read: guard, all rows, guard again, and the log between the two guards
+ * on top. Rows may be written while we read; all that we saw is at most as new as the second guard,
+ * so the state is then exactly that of the second guard. Loops are told the difference, in order.
+ */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/clock.h"
@@ -13,6 +18,15 @@
 #define PAGE_ROWS 1000
 #define RETRY_MIN (50 * NS_PER_MS)
 #define RETRY_MAX (5 * NS_PER_S)
+
+/* Everything up to `version` is known and durable. */
+static void
+reach(struct domains *domains, uint64_t version)
+{
+    check(version >= domains->durable);
+    domains->durable = version;
+    fiber_cond_broadcast(&domains->grew);
+}
 
 /* Loop 0, after each group: what is durable goes to the loops; a failure voids the rest. */
 static void
@@ -24,13 +38,59 @@ writer_told(void *context, ticket_t durable, const struct error *failure)
         if (change->ticket > durable)
             break;
         list_remove(&change->node);
+        uint64_t version = change->version;
         change_publish(change);
+        reach(domains, version);
     }
     if (failure != NULL)
         domains_start_reload(domains);
 }
 
-/* Enters one stored row; a record that this host has not told its loops yet is told now. */
+/* --- by the log ---------------------------------------------------------------------------------
+ */
+
+/* Makes a change of the log in `newest`; `is_told`: and tells it to the loops. */
+static void
+take_change(struct domains *domains, uint64_t version, const STORED(DomainChange) *logged,
+            bool is_told)
+{
+    struct domain *domain = domain_from_record(logged->record);
+    struct change *change = change_new(domains, domain, version);
+    domain_drop(domain);
+    change_enter(change, &domains->newest);
+    if (!is_told) {
+        change_drop(change);
+        return;
+    }
+    change_publish(change);
+    reach(domains, version);
+}
+
+/* Follows the log from `known` to `guard`. *is_cut: it cannot be followed. */
+static struct error *
+follow_log(struct domains *domains, uint64_t known, uint64_t guard, bool is_told,
+           struct arena *arena, bool *is_cut)
+{
+    *is_cut = false;
+    while (known < guard) {
+        scoped(arena_drop) struct arena *page = arena_new(0);
+        struct domain_changes changes;
+        struct error *err = log_scan(domains, known, guard, PAGE_ROWS, page, &changes);
+        if (err != NULL)
+            return error_copy(arena, err);
+        *is_cut = changes.is_cut;
+        if (*is_cut)
+            return NULL;
+        for (size_t i = 0; i < changes.count; i++)
+            take_change(domains, changes.version[i], changes.change[i], is_told);
+        known += changes.count;
+    }
+    return NULL;
+}
+
+/* --- everything ---------------------------------------------------------------------------------
+ */
+
 static struct error *
 enter_row(struct domains *domains, struct slice bytes, struct arena *arena)
 {
@@ -39,20 +99,8 @@ enter_row(struct domains *domains, struct slice bytes, struct arena *arena)
     if (err != NULL)
         return err;
     book_enter(&domains->newest, domain);
-    const struct domain *told = book_find_id(&domains->books[0], domain->id);
-    if (told == NULL || told->record->notification_version < domain->record->notification_version)
-        change_publish(change_new(domains, domain));
     domain_drop(domain);
     return NULL;
-}
-
-/* The smallest key behind `key`: the same with a 00 at its end. */
-static struct slice
-key_behind(struct slice key, struct arena *arena)
-{
-    uint8_t *next = arena_zalloc(arena, key.length + 1, 1);
-    memcpy(next, key.data, key.length);
-    return slice_of(next, key.length + 1);
 }
 
 static struct error *
@@ -69,30 +117,102 @@ read_rows(struct domains *domains, struct arena *arena)
         if (err != NULL)
             return error_copy(arena, err);
         if (rows.count > 0)
-            scan.from = key_behind(rows.row[rows.count - 1].key, arena);
+            scan.from = key_after(rows.row[rows.count - 1].key, arena);
     }
     return NULL;
+}
+
+static int
+compare_changes(const void *one, const void *other)
+{
+    const struct change *left = *(struct change *const *)one;
+    const struct change *right = *(struct change *const *)other;
+    return left->version < right->version ? -1 : left->version > right->version;
+}
+
+/* Tells the loops what is in `newest` and not in their books. */
+static void
+tell_difference(struct domains *domains, uint64_t guard, struct arena *arena)
+{
+    const struct map *known = domains->newest.ids;
+    struct change **changes = arena_zalloc(arena, map_count(known) + 1, sizeof(struct change *));
+    size_t count = 0, cursor = 0;
+    void *value = NULL;
+    while (map_next(known, &cursor, NULL, &value)) {
+        struct domain *domain = value;
+        const struct domain *told = book_find_record(&domains->books[0], domain->id);
+        int64_t version = domain->record->notification_version;
+        if (told == NULL || told->record->notification_version < version)
+            changes[count++] = change_new(domains, domain, (uint64_t)version);
+    }
+    qsort(changes, count, sizeof(struct change *), compare_changes);
+    changes[count++] = change_new(domains, NULL, guard);
+    for (size_t i = 0; i < count; i++)
+        change_publish(changes[i]);
+    reach(domains, guard);
+}
+
+/* *guard becomes the one that the state belongs to. */
+static struct error *
+load_all(struct domains *domains, uint64_t *guard, struct arena *arena)
+{
+    mark("domains_read_all");
+    domains->is_loaded = false; /* until all of it is */
+    bool is_cut = true;
+    while (is_cut) {
+        uint64_t before = *guard;
+        book_free(&domains->newest);
+        book_init(&domains->newest);
+        struct error *err = read_rows(domains, arena);
+        if (err == NULL)
+            err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
+        if (err == NULL)
+            err = follow_log(domains, before, *guard, false, arena, &is_cut);
+        if (err != NULL)
+            return err;
+    }
+    tell_difference(domains, *guard, arena);
+    domains->is_loaded = true;
+    return NULL;
+}
+
+static struct error *
+load_state(struct domains *domains, uint64_t *guard, struct arena *arena)
+{
+    struct error *err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
+    bool is_cut = !domains->is_loaded;
+    if (err == NULL && !is_cut)
+        err = follow_log(domains, domains->durable, *guard, true, arena, &is_cut);
+    if (err == NULL && is_cut)
+        err = load_all(domains, guard, arena);
+    if (err == NULL)
+        err = log_read_floor(domains, *guard, arena);
+    if (err == NULL)
+        err = follow_read(domains, arena);
+    return err;
 }
 
 struct error *
 domains_load(struct domains *domains, struct arena *arena)
 {
     check(domains->writer == NULL && list_is_empty(&domains->undurable));
-    book_free(&domains->newest);
-    book_init(&domains->newest);
     uint64_t guard = 0;
-    struct error *err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, &guard);
-    if (err == NULL)
-        err = read_rows(domains, arena);
+    struct error *err = load_state(domains, &guard, arena);
     if (err != NULL)
         return error_wrap(err, "reading the domains");
+    check(domains->durable == guard && domains->log_floor <= guard);
+    check(domains->books[0].notification_version == guard);
     domains->writer =
         writer_open(domains->options.store, PARTITION_OF_DOMAINS, guard, DOMAINS_CHANGES_MAX);
     writer_on_durable(domains->writer, writer_told, domains);
     return NULL;
 }
 
-/* Voids what was decided after the failure and lets go of the writer. Yields. */
+/* --- starting over ------------------------------------------------------------------------------
+ */
+
+/* Takes back what was decided after the failure, the newest first, and lets go of the writer.
+ * Yields. */
 static void
 forget(struct domains *domains)
 {
@@ -101,9 +221,13 @@ forget(struct domains *domains)
         writer_close(domains->writer);
     domains->writer = NULL;
     while (!list_is_empty(&domains->undurable)) {
-        struct list *node = list_pop_front(&domains->undurable);
-        change_drop(list_entry(node, struct change, node));
+        struct change *change = list_entry(domains->undurable.prev, struct change, node);
+        list_remove(&change->node);
+        if (change->domain != NULL)
+            book_restore(&domains->newest, &domains->books[0], change->domain->id);
+        change_drop(change);
     }
+    check(tree_count(domains->newest.names) == tree_count(domains->books[0].names));
 }
 
 static void

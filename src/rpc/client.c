@@ -1,6 +1,7 @@
 /* client.c - see client.h. */
 #include "rpc/client.h"
 
+#include "fiber/clock.h"
 #include "wire/message.h"
 
 struct grpc_client *
@@ -13,7 +14,12 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
         {slice_text("cadence-caller-type"), slice_text(caller->caller_type)},
     };
     return grpc_client_new(&(struct grpc_client_options){
-        .address = address, .tls = tls, .headers = headers, .header_count = array_length(headers)});
+        .address = address,
+        .tls = tls,
+        .keepalive = 10 * NS_PER_S, /* the peers are ours and do not mind */
+        .headers = headers,
+        .header_count = array_length(headers),
+    });
 }
 
 struct error *

@@ -179,6 +179,17 @@ backup_store(void *context, const char *folder, struct arena *arena)
     return rocks_backup(process->store, folder, arena);
 }
 
+static void
+note_caught_up(void *context)
+{
+    struct process *process = context;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct error *err = rocks_set_caught_up(process->store, arena);
+    if (err != NULL)
+        log_warn(&process->log, "It cannot be noted that the restored store caught up.",
+                 log_error(err));
+}
+
 static struct error *
 open_server(struct process *process)
 {
@@ -192,6 +203,8 @@ open_server(struct process *process)
         .metrics = process->metrics,
         .phase = &process->phase,
         .is_restored = rocks_is_restored(process->store),
+        .caught_up = note_caught_up,
+        .context = process,
     };
     return server_start(&options, process->arena, &process->server);
 }

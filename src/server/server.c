@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "replication/domains_in.h"
+#include "replication/replication.h"
 
 #define RPC "services.frontend.rpc."
 
@@ -14,9 +16,11 @@ struct server {
     const struct cluster_group *group;
     struct domains *domains;
     struct api *api;
+    struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
     struct grpc_server *grpc;
+    struct domains_in *domains_in; /* follows the other clusters */
 };
 
 static void
@@ -61,7 +65,7 @@ open_domains(struct server *server, struct arena *arena)
 }
 
 static void
-open_api(struct server *server)
+open_doors(struct server *server)
 {
     server->api = api_new(&(struct api_options){
         .domains = server->domains,
@@ -70,7 +74,10 @@ open_api(struct server *server)
         .phase = server->options.phase,
         .store = server->options.store_port,
     });
-    const struct rpc_table tables[] = {api_table(server->api)};
+    server->replication = replication_new(
+        &(struct replication_options){.domains = server->domains, .group = server->group});
+    const struct rpc_table tables[] = {api_table(server->api),
+                                       replication_table(server->replication)};
     server->service =
         rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
 }
@@ -88,7 +95,7 @@ configured_address(const struct config *config, struct arena *arena)
 }
 
 static struct error *
-open_door(struct server *server, struct arena *arena)
+open_port(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
     struct grpc_server_options door = {
@@ -110,13 +117,42 @@ open_parts(struct server *server, struct arena *arena)
     struct error *err = cluster_group_load(server->options.config, server->arena, &server->group);
     if (err != NULL)
         return error_wrap(error_copy(arena, err), "clusterGroupMetadata");
+    for (const char *const *warning = server->group->warnings; *warning != NULL; warning++)
+        log_warn(server->options.log, *warning);
     err = open_tls(server, arena);
     if (err == NULL)
         err = open_domains(server, arena);
     if (err != NULL)
         return err;
-    open_api(server);
-    return open_door(server, arena);
+    open_doors(server);
+    return open_port(server, arena);
+}
+
+/* A restored cluster has heard everything that the others know, or there are no others. */
+static void
+note_caught_up(void *context)
+{
+    struct server *server = context;
+    domains_set_caught_up(server->domains);
+    log_info(server->options.log, "This restored cluster has caught up with its group.");
+    if (server->options.caught_up != NULL)
+        server->options.caught_up(server->options.context);
+}
+
+static void
+follow_group(struct server *server)
+{
+    const struct server_options *options = &server->options;
+    server->domains_in = domains_in_start(&(struct domains_in_options){
+        .domains = server->domains,
+        .group = server->group,
+        .log = options->log,
+        .metrics = options->metrics,
+        .caught_up = options->is_restored ? note_caught_up : NULL,
+        .context = server,
+    });
+    if (options->is_restored && !cluster_group_has_peers(server->group))
+        note_caught_up(server);
 }
 
 struct error *
@@ -130,6 +166,7 @@ server_start(const struct server_options *options, struct arena *arena, struct s
         server_stop(started, 0);
         return err;
     }
+    follow_group(started);
     set_phase(started, SERVER_READY);
     *server = started;
     return NULL;
@@ -158,10 +195,15 @@ server_stop(struct server *server, int64_t grace)
     set_phase(server, SERVER_DRAINING);
     if (server->grpc != NULL) {
         wait_drain(server);
+        if (server->domains_in != NULL)
+            domains_in_stop(server->domains_in);
+        replication_drain(server->replication);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
     }
     if (server->service != NULL)
         rpc_service_free(server->service);
+    if (server->replication != NULL)
+        replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
     if (server->domains != NULL)

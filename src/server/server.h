@@ -2,8 +2,9 @@
  * reverse one.
  *
  * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
- * store, comes in open. Order: domains (read from the store) → api → gRPC door → ready. Stopping:
- * health fails first, then no new calls, calls in progress end, then the parts go in reverse. */
+ * store, comes in open. Order: domains (read from the store) → api and replication → gRPC door →
+ * following the other clusters → ready. Stopping: health fails first, then nobody is followed and
+ * no poll waits, no new calls, calls in progress end, then the parts go in reverse. */
 #ifndef CADENZA_SERVER_SERVER_H
 #define CADENZA_SERVER_SERVER_H
 
@@ -25,7 +26,9 @@ struct server_options {
     _Atomic(enum server_phase)
         *phase;       /* the caller's, so that a health page exists before and after the server */
     bool is_restored; /* from a backup, and has not caught up with its group since */
-    int64_t domain_refresh_interval; /* for several hosts on one store; 0: alone */
+    void (*caught_up)(void *context); /* then: it has caught up; in a fiber of loop 0, may yield */
+    void *context;                    /* of caught_up */
+    int64_t domain_refresh_interval;  /* for several hosts on one store; 0: alone */
 };
 
 /* Starts all parts; when it returns the server answers. On loop 0. Yields. Errors: a bad setting

@@ -4,12 +4,9 @@
  * by the test and is only written to. */
 #include "sim/domain_load.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "fiber/clock.h"
-#include "sim/domain_calls.h"
+#include "sim/calls.h"
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
 
@@ -19,16 +16,22 @@ chance(uint64_t bound)
     return entropy_below(bound);
 }
 
-void
-domain_load_violate(struct domain_load *load, const char *format, ...)
+static const char *
+name_of(struct arena *arena, unsigned worker, unsigned index)
 {
-    if (load->violation != NULL)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(load->violation_room, sizeof load->violation_room, format, arguments);
-    va_end(arguments);
-    load->violation = load->violation_room;
+    return arena_format(arena, "w%u-%u", worker, index);
+}
+
+/* An error that the server should never give is a violation. */
+static void
+count_answer(struct domain_load *load, const struct error *err)
+{
+    load->calls++;
+    load->acknowledged += err == NULL;
+    load->failed += err != NULL;
+    if (!verdict_is_expected(err))
+        verdict_violate(&load->verdict, "a call failed with %s: %s", error_kind_name(err->kind),
+                        err->message);
 }
 
 /* Registers a new domain of the worker, or one whose registration is still in doubt. */
@@ -44,15 +47,16 @@ step_register(struct load_worker *worker, struct load_call *call)
     else
         worker->domain_count++;
     struct load_domain *domain = &worker->domains[index];
-    struct error *err = load_register(call, load_domain_name(call->arena, worker->number, index));
+    struct load_registration registration = {.name = name_of(call->arena, worker->number, index)};
+    struct error *err = load_register(call, &registration);
     bool is_there =
         err == NULL || err->kind == ERR_DOMAIN_ALREADY_EXISTS; /* a try before landed unheard */
     if (is_there && err != NULL && !retries)
-        domain_load_violate(worker->load, "a name that nobody used exists already");
+        verdict_violate(&worker->load->verdict, "a name that nobody used exists already");
     domain->is_acknowledged = domain->is_acknowledged || is_there;
     if (is_there)
         domain->told_by_host = (uint8_t)(call->host + 1);
-    load_count(worker->load, is_there ? NULL : err);
+    count_answer(worker->load, is_there ? NULL : err);
 }
 
 static void
@@ -64,15 +68,15 @@ step_update(struct load_worker *worker, struct load_call *call)
         return;
     uint32_t sequence = ++domain->sequence_tried;
     struct error *err =
-        load_describe_as(call, load_domain_name(call->arena, worker->number, index), sequence);
+        load_describe_as(call, name_of(call->arena, worker->number, index), sequence);
     if (err == NULL) {
         domain->sequence_acknowledged = sequence;
         domain->told_by_host = (uint8_t)(call->host + 1);
     } else if (err->kind == ERR_ENTITY_NOT_EXISTS && domain->told_by_host == call->host + 1) {
-        domain_load_violate(worker->load, "host %u does not know a domain that it acknowledged",
-                            call->host);
+        verdict_violate(&worker->load->verdict,
+                        "host %u does not know a domain that it acknowledged", call->host);
     }
-    load_count(worker->load, err);
+    count_answer(worker->load, err);
 }
 
 /* Who asks the host that acknowledged the newest change sees it. */
@@ -81,20 +85,20 @@ step_describe(struct load_worker *worker, struct load_call *call)
 {
     unsigned index = (unsigned)chance(worker->domain_count);
     const struct load_domain before = worker->domains[index];
-    uint32_t sequence = 0;
-    struct error *err =
-        load_read(call, load_domain_name(call->arena, worker->number, index), &sequence);
+    API(Domain) *domain = NULL;
+    struct error *err = load_describe(call, name_of(call->arena, worker->number, index), &domain);
+    uint32_t sequence = err == NULL ? load_sequence(domain) : 0;
     bool must_see = before.is_acknowledged && before.told_by_host == call->host + 1;
     if (must_see && err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
-        domain_load_violate(worker->load, "host %u lost domain %u of worker %u", call->host, index,
-                            worker->number);
+        verdict_violate(&worker->load->verdict, "host %u lost domain %u of worker %u", call->host,
+                        index, worker->number);
     if (must_see && err == NULL && sequence < before.sequence_acknowledged)
-        domain_load_violate(worker->load, "host %u shows description %u, it acknowledged %u",
-                            call->host, sequence, before.sequence_acknowledged);
+        verdict_violate(&worker->load->verdict, "host %u shows description %u, it acknowledged %u",
+                        call->host, sequence, before.sequence_acknowledged);
     worker->load->stale_reads_checked += must_see && err == NULL;
     if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
         err = NULL; /* another host may not have heard of it */
-    load_count(worker->load, err);
+    count_answer(worker->load, err);
 }
 
 static void
@@ -102,7 +106,7 @@ worker_step(struct load_worker *worker, struct load_clients *clients)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct load_call call = {.clients = clients, .arena = arena};
-    call.host = (unsigned)chance(worker->load->cluster->count);
+    call.host = (unsigned)chance(worker->load->sim->count);
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
     uint64_t what = worker->domain_count == 0 ? 0 : chance(10);
     if (what < 3)
@@ -119,8 +123,8 @@ worker_main(void *argument)
 {
     struct load_worker *worker = argument;
     struct domain_load *load = worker->load;
-    struct load_clients *clients = load_clients_new(load->cluster);
-    while (!load->is_over && load->violation == NULL) {
+    struct load_clients *clients = load_clients_new(load->sim);
+    while (!load->is_over && load->verdict.violation == NULL) {
         worker_step(worker, clients);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         if (fiber_sleep((int64_t)chance((uint64_t)load->think_max), arena) != NULL)
@@ -144,10 +148,10 @@ client_main(void *argument)
 }
 
 struct domain_load *
-domain_load_start(struct sim_cluster *cluster, unsigned workers, int64_t think_max)
+domain_load_start(struct sim *sim, unsigned workers, int64_t think_max)
 {
     struct domain_load *load = memory_zalloc(1, sizeof *load);
-    load->cluster = cluster;
+    load->sim = sim;
     load->worker_count = load->running = workers;
     load->think_max = think_max;
     load->workers = memory_zalloc(workers, sizeof *load->workers);
@@ -155,7 +159,7 @@ domain_load_start(struct sim_cluster *cluster, unsigned workers, int64_t think_m
         load->workers[i].load = load;
         load->workers[i].number = i;
     }
-    host_start(cluster->client, client_main, load);
+    host_start(sim->client, client_main, load);
     return load;
 }
 

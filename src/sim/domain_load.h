@@ -8,7 +8,8 @@
 #ifndef CADENZA_SIM_DOMAIN_LOAD_H
 #define CADENZA_SIM_DOMAIN_LOAD_H
 
-#include "sim/cluster.h"
+#include "sim/sim.h"
+#include "sim/verdict.h"
 
 #define LOAD_WORKERS_MAX 16
 #define LOAD_DOMAINS_MAX 4096 /* of one worker */
@@ -28,20 +29,18 @@ struct load_worker {
 };
 
 struct domain_load {
-    struct sim_cluster *cluster;
+    struct sim *sim;
     unsigned worker_count;
     int64_t think_max; /* pause between two calls of a worker, ns */
     bool is_over;      /* set by the test: workers end */
     unsigned running;
     uint64_t calls, acknowledged, failed, stale_reads_checked;
-    const char *violation; /* NULL: none; else what was broken, first one */
-    char violation_room[256];
+    struct verdict verdict;
     struct load_worker *workers;
 };
 
 /* `workers` workers on the client host, which starts now. Free with domain_load_free. */
-struct domain_load *domain_load_start(struct sim_cluster *cluster, unsigned workers,
-                                      int64_t think_max);
+struct domain_load *domain_load_start(struct sim *sim, unsigned workers, int64_t think_max);
 void domain_load_free(struct domain_load *load);
 /* Lets the workers end, then asks every host for all domains and compares with the ledger. Runs the
  * world. The violation, or NULL. */

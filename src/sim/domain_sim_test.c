@@ -27,19 +27,19 @@ struct outcome {
 static struct outcome
 storm(uint64_t seed, int64_t duration, unsigned workers, int64_t think_max, int64_t pause_max)
 {
-    struct sim_cluster cluster;
-    sim_cluster_open(&cluster, &(struct world_options){.seed = seed}, 3, 2);
-    for (unsigned i = 0; i < cluster.count; i++)
-        sim_host_start(&cluster.hosts[i]);
-    struct domain_load *load = domain_load_start(&cluster, workers, think_max);
-    struct nemesis nemesis = {.cluster = &cluster, .pause_max = pause_max};
+    struct sim sim;
+    sim_open_cluster(&sim, &(struct world_options){.seed = seed}, 3, 2);
+    for (unsigned i = 0; i < sim.count; i++)
+        sim_host_start(&sim.hosts[i]);
+    struct domain_load *load = domain_load_start(&sim, workers, think_max);
+    struct nemesis nemesis = {.sim = &sim, .pause_max = pause_max};
     nemesis_run(&nemesis, duration);
     EXPECT(nemesis_relent(&nemesis));
-    world_run_for(cluster.world, 60 * NS_PER_S); /* dead connections are noticed, hosts are up */
+    world_run_for(sim.world, 60 * NS_PER_S); /* dead connections are noticed, hosts are up */
     const char *violation = domain_load_verify(load);
     struct outcome outcome = {
-        .trace = world_trace_hash(cluster.world),
-        .steps = world_steps(cluster.world),
+        .trace = world_trace_hash(sim.world),
+        .steps = world_steps(sim.world),
         .calls = load->calls,
         .acknowledged = load->acknowledged,
         .failed = load->failed,
@@ -48,9 +48,9 @@ storm(uint64_t seed, int64_t duration, unsigned workers, int64_t think_max, int6
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)seed, violation);
     for (size_t i = 0; i < array_length(marks); i++)
-        outcome.marks[i] = world_mark_count(cluster.world, marks[i]);
+        outcome.marks[i] = world_mark_count(sim.world, marks[i]);
     domain_load_free(load);
-    sim_cluster_close(&cluster);
+    sim_close(&sim);
     return outcome;
 }
 

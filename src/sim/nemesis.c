@@ -8,117 +8,152 @@
 #define RELENT_ROUNDS 120               /* of a second each */
 
 static struct sim_host *
-any_host(struct sim_cluster *cluster)
+any_host(struct sim *sim)
 {
-    return &cluster->hosts[random_below(world_random(cluster->world), cluster->count)];
+    return &sim->hosts[random_below(world_random(sim->world), sim->count)];
 }
 
 static void
-crash_one(struct sim_cluster *cluster)
+crash_one(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
+    struct sim_host *host = any_host(sim);
     if (!host_is_running(host->host))
         return;
-    world_mark(cluster->world,
-               host->is_serving ? "crash_while_serving" : "crash_while_not_serving");
+    world_mark(sim->world, host->is_serving ? "crash_while_serving" : "crash_while_not_serving");
     sim_host_crash(host);
 }
 
 static void
-start_one(struct sim_cluster *cluster)
+start_one(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
+    struct sim_host *host = any_host(sim);
     if (host_is_running(host->host))
         return;
-    world_mark(cluster->world, "start");
+    world_mark(sim->world, "start");
     sim_host_start(host);
 }
 
 /* In the middle of coming up: reading the store, opening the door. */
 static void
-crash_while_starting(struct sim_cluster *cluster)
+crash_while_starting(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
+    struct sim_host *host = any_host(sim);
     if (host_is_running(host->host))
         sim_host_crash(host);
     sim_host_start(host);
-    world_run_for(cluster->world,
-                  (int64_t)random_below(world_random(cluster->world), STARTING_MAX));
+    world_run_for(sim->world, (int64_t)random_below(world_random(sim->world), STARTING_MAX));
     if (!host_is_running(host->host) || host->is_serving)
         return;
-    world_mark(cluster->world, "crash_while_starting");
+    world_mark(sim->world, "crash_while_starting");
     sim_host_crash(host);
 }
 
 static void
-stop_one(struct sim_cluster *cluster)
+stop_one(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
+    struct sim_host *host = any_host(sim);
     if (!host_is_running(host->host))
         return;
-    world_mark(cluster->world, "clean_stop");
+    world_mark(sim->world, "clean_stop");
     host_stop(host->host);
 }
 
-static void
-cut_one(struct sim_cluster *cluster)
+/* A way from → to: between the clients and a host, in a group as often between two clusters. */
+struct way {
+    struct host *from, *to;
+    bool is_between_clusters;
+};
+
+static struct way
+any_way(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
-    bool is_inbound = random_below(world_random(cluster->world), 2) == 0;
-    world_mark(cluster->world, is_inbound ? "cut_inbound" : "cut_outbound");
-    if (is_inbound)
-        world_cut(cluster->world, cluster->client, host->host);
+    struct random *random = world_random(sim->world);
+    unsigned one = (unsigned)random_below(random, sim->count);
+    struct host *host = sim->hosts[one].host;
+    struct way way = {.from = sim->client, .to = host};
+    if (sim->is_group && sim->count > 1 && random_below(random, 2) == 0) {
+        unsigned step = 1 + (unsigned)random_below(random, sim->count - 1);
+        way.from = sim->hosts[(one + step) % sim->count].host;
+        way.is_between_clusters = true;
+    } else if (random_below(random, 2) == 0) {
+        way = (struct way){.from = host, .to = sim->client};
+    }
+    return way;
+}
+
+static void
+cut_one(struct sim *sim)
+{
+    struct way way = any_way(sim);
+    if (way.is_between_clusters)
+        world_mark(sim->world, "cut_between_clusters");
     else
-        world_cut(cluster->world, host->host, cluster->client);
+        world_mark(sim->world, way.from == sim->client ? "cut_inbound" : "cut_outbound");
+    world_cut(sim->world, way.from, way.to);
+}
+
+/* Both directions at once, for as long as nobody heals: two sides that know nothing of each other.
+ */
+static void
+part_one(struct sim *sim)
+{
+    struct way way = any_way(sim);
+    if (!way.is_between_clusters)
+        return;
+    world_mark(sim->world, "clusters_parted");
+    world_cut(sim->world, way.from, way.to);
+    world_cut(sim->world, way.to, way.from);
 }
 
 static void
-heal_one(struct sim_cluster *cluster)
+heal_one(struct sim *sim)
 {
-    struct sim_host *host = any_host(cluster);
-    world_heal(cluster->world, cluster->client, host->host);
-    world_heal(cluster->world, host->host, cluster->client);
+    struct way way = any_way(sim);
+    world_heal(sim->world, way.from, way.to);
+    world_heal(sim->world, way.to, way.from);
 }
 
 static void
-break_one(struct sim_cluster *cluster)
+break_one(struct sim *sim)
 {
-    world_mark(cluster->world, "break");
-    world_break(cluster->world, cluster->client, any_host(cluster)->host);
+    struct way way = any_way(sim);
+    world_mark(sim->world, way.is_between_clusters ? "break_between_clusters" : "break");
+    world_break(sim->world, way.from, way.to);
 }
 
 /* Repairs stand more than once: harm must leave time to work in between. */
 static const struct {
-    void (*apply)(struct sim_cluster *cluster);
+    void (*apply)(struct sim *sim);
 } harms[] = {
     {crash_one}, {crash_while_starting},
     {start_one}, {start_one},
     {start_one}, {stop_one},
     {cut_one},   {heal_one},
     {heal_one},  {break_one},
+    {part_one},
 };
 
 void
 nemesis_run(struct nemesis *nemesis, int64_t duration)
 {
-    struct sim_cluster *cluster = nemesis->cluster;
-    int64_t end = world_now(cluster->world) + duration;
-    while (world_now(cluster->world) < end) {
+    struct sim *sim = nemesis->sim;
+    int64_t end = world_now(sim->world) + duration;
+    while (world_now(sim->world) < end) {
         int64_t pause =
-            (int64_t)random_below(world_random(cluster->world), (uint64_t)nemesis->pause_max);
-        int64_t left = end - world_now(cluster->world);
-        world_run_for(cluster->world, pause < left ? pause : left);
-        harms[random_below(world_random(cluster->world), array_length(harms))].apply(cluster);
+            (int64_t)random_below(world_random(sim->world), (uint64_t)nemesis->pause_max);
+        int64_t left = end - world_now(sim->world);
+        world_run_for(sim->world, pause < left ? pause : left);
+        harms[random_below(world_random(sim->world), array_length(harms))].apply(sim);
     }
 }
 
 /* A host that was told to stop may still be on its way down: it is started when it is gone. */
 static bool
-all_serve(struct sim_cluster *cluster)
+all_serve(struct sim *sim)
 {
     bool is_up = true;
-    for (unsigned i = 0; i < cluster->count; i++) {
-        struct sim_host *host = &cluster->hosts[i];
+    for (unsigned i = 0; i < sim->count; i++) {
+        struct sim_host *host = &sim->hosts[i];
         if (!host_is_running(host->host))
             sim_host_start(host);
         is_up = is_up && host->is_serving && !host->is_stopping;
@@ -126,19 +161,28 @@ all_serve(struct sim_cluster *cluster)
     return is_up;
 }
 
+static void
+heal_all_of(struct sim *sim, unsigned number)
+{
+    struct host *host = sim->hosts[number].host;
+    world_heal(sim->world, sim->client, host);
+    world_heal(sim->world, host, sim->client);
+    for (unsigned i = 0; i < sim->count; i++) {
+        if (i != number)
+            world_heal(sim->world, host, sim->hosts[i].host);
+    }
+}
+
 bool
 nemesis_relent(struct nemesis *nemesis)
 {
-    struct sim_cluster *cluster = nemesis->cluster;
-    for (unsigned i = 0; i < cluster->count; i++) {
-        world_heal(cluster->world, cluster->client, cluster->hosts[i].host);
-        world_heal(cluster->world, cluster->hosts[i].host, cluster->client);
-    }
+    struct sim *sim = nemesis->sim;
+    for (unsigned i = 0; i < sim->count; i++)
+        heal_all_of(sim, i);
     bool is_up = false;
     for (int round = 0; round < RELENT_ROUNDS && !is_up; round++) {
-        world_run_for(cluster->world,
-                      NS_PER_S); /* first: a host may have been told to stop just now */
-        is_up = all_serve(cluster);
+        world_run_for(sim->world, NS_PER_S); /* first: a host may have been told to stop just now */
+        is_up = all_serve(sim);
     }
     return is_up;
 }

@@ -1,4 +1,6 @@
-/* nemesis.h - does harm to a cluster, by seed: crashes, restarts, cuts, broken connections.
+/* nemesis.h - does harm to hosts, by seed: crashes, restarts, cuts, broken connections.
+ *
+ * Ways between clients and hosts are cut; in a group also those between clusters.
  *
  * One step now and then, between steps of the world. What it did is counted as marks, so that a
  * scenario shows that it was really hurt. nemesis_relent repairs everything: what is wrong after
@@ -6,10 +8,10 @@
 #ifndef CADENZA_SIM_NEMESIS_H
 #define CADENZA_SIM_NEMESIS_H
 
-#include "sim/cluster.h"
+#include "sim/sim.h"
 
 struct nemesis {
-    struct sim_cluster *cluster;
+    struct sim *sim;
     int64_t pause_max; /* between two harms, ns */
 };
 

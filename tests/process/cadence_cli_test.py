@@ -1,27 +1,9 @@
 """The real `cadence` command line against the real binary; it is in build/clients."""
 
-import os
-import pathlib
 import sys
 
 import support
-
-CADENCE = str(pathlib.Path(__file__).resolve().parents[2] / "build" / "clients" / "cadence")
-
-
-def cadence(server, domain, *words):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("CADENCE")}
-    return support.run(
-        CADENCE,
-        "--transport",
-        "grpc",
-        "--address",
-        server.grpc,
-        "--domain",
-        domain,
-        *words,
-        env=environment
-    )
+from support import cadence
 
 
 def test_a_local_domain_is_registered_and_described(binary, folder):

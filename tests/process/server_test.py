@@ -172,18 +172,24 @@ def test_a_backup_of_a_running_server_is_restored_elsewhere(binary, folder):
     assert code == 0, (out, err)
 
 
-def test_a_restored_member_of_a_group_does_not_change_global_domains(binary, folder):
-    config = folder / "config.yaml"
-    config.write_text(
-        """clusterGroupMetadata:
+def test_a_restored_member_catches_up_with_its_group_before_it_changes_global_domains(
+    binary, folder
+):
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+
+    def member(number, data):
+        config = folder / f"cluster{number}.yaml"
+        config.write_text(
+            f"""clusterGroupMetadata:
   failoverVersionIncrement: 10
   primaryClusterName: cluster0
-  currentClusterName: cluster0
+  currentClusterName: cluster{number}
   clusterGroup:
-    cluster0: {initialFailoverVersion: 1, rpcAddress: "127.0.0.1:1"}
-    cluster1: {initialFailoverVersion: 2, rpcAddress: "127.0.0.1:1"}
+    cluster0: {{initialFailoverVersion: 1, rpcAddress: "127.0.0.1:{ports[0][0]}"}}
+    cluster1: {{initialFailoverVersion: 2, rpcAddress: "127.0.0.1:{ports[1][0]}"}}
 """
-    )
+        )
+        return support.Server(binary, data, "--config", str(config), ports=ports[number])
 
     def register_global(server, name):
         stub(server).RegisterDomain(
@@ -195,24 +201,38 @@ def test_a_restored_member_of_a_group_does_not_change_global_domains(binary, fol
             timeout=support.LIMIT,
         )
 
-    flags = ("--config", str(config))
-    with support.Server(binary, folder / "data", *flags) as server:
+    def is_refused(server):
+        try:
+            register_global(server, "after")
+            return False
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
+            assert "caught up" in error.details(), error
+            return True
+
+    peer = member(1, folder / "peer")
+    backup = str(folder / "backup")
+    with member(0, folder / "data") as server:
         register_global(server, "before")
-        backup = str(folder / "backup")
         assert support.run(binary, "admin", "backup", backup, "--address", server.grpc)[0] == 0
-        server.stop()
+        register_global(server, "lost")
+        with peer:
+            support.wait_until(lambda: names(peer) == ["before", "lost"], "the peer to follow")
+            peer.stop()
+        server.kill()
     restored = folder / "restored"
     assert support.run(binary, "admin", "restore", backup, "--data", str(restored))[0] == 0
-    for _ in range(2):  # a restart does not forget it
-        with support.Server(binary, restored, *flags) as server:
-            try:
-                register_global(server, "after")
-                raise AssertionError("it was done")
-            except grpc.RpcError as error:
-                assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
-                assert "caught up" in error.details(), error
-            assert names(server)[0] == "before"
+    for _ in range(2):  # alone it stays refused, a restart does not forget it
+        with member(0, restored) as server:
+            assert is_refused(server) and names(server) == ["before"]
             server.stop()
+    with member(0, restored) as server, peer:
+        support.wait_until(lambda: not is_refused(server), "it to catch up")
+        assert names(server) == ["after", "before", "lost"]
+        server.stop()
+    with member(0, restored) as server:  # and it is noted
+        register_global(server, "later")
+        server.stop()
 
 
 def test_info_and_check_read_a_stopped_folder_and_refuse_a_running_one(binary, folder):

@@ -15,6 +15,7 @@ import traceback
 import urllib.error
 import urllib.request
 
+CADENCE = str(pathlib.Path(__file__).resolve().parents[2] / "build" / "clients" / "cadence")
 LIMIT = 60  # seconds to wait for a condition; generous, never a measure of speed
 
 
@@ -117,6 +118,22 @@ def run(binary, *arguments, **options):
         [binary, *arguments], capture_output=True, text=True, timeout=LIMIT, **options
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def cadence(server, domain, *words):
+    """Runs the real `cadence` command line against a server."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CADENCE")}
+    return run(
+        CADENCE,
+        "--transport",
+        "grpc",
+        "--address",
+        server.grpc,
+        "--domain",
+        domain,
+        *words,
+        env=environment,
+    )
 
 
 def main(module):

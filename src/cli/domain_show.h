@@ -1,0 +1,44 @@
+/* domain_show.h - domains and failovers as text: tables for people, JSON for programs. Pure:
+ * message in, text out. Inside cli/ only.
+ *
+ * The lines of a described domain and the keys of the JSON are those that users of cadence know. */
+#ifndef CADENZA_CLI_DOMAIN_SHOW_H
+#define CADENZA_CLI_DOMAIN_SHOW_H
+
+#include "base/arena.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
+#include "wire/names.h"
+
+struct domain_list {
+    API(Domain) **items;
+    size_t count, capacity;
+};
+
+struct failover_list {
+    API(FailoverEvent) **items; /* newest first */
+    size_t count, capacity;
+};
+
+const char *domain_show(const API(Domain) *domain, struct arena *arena);
+/* One line each; `is_full`: with more columns. */
+const char *domain_show_list(const struct domain_list *domains, bool is_full, struct arena *arena);
+/* One line for each thing that moved. */
+const char *domain_show_failovers(const struct failover_list *failovers, struct arena *arena);
+
+/* {"domainInfo": …, "configuration": …, "replicationConfiguration": …, …}; a list is an array. */
+const char *domain_json(const API(Domain) *domain, struct arena *arena);
+const char *domain_json_list(const struct domain_list *domains, struct arena *arena);
+/* {"failoverEvents": […]}. */
+const char *domain_json_failovers(const struct failover_list *failovers, struct arena *arena);
+
+/* Retention in whole days. */
+int64_t domain_retention_days(const API(Domain) *domain);
+/* Has it cluster attributes? */
+bool domain_has_attributes(const API(Domain) *domain);
+
+/* Words for values. */
+const char *domain_status_word(const API(Domain) *domain, struct arena *arena);
+const char *archival_word(API(ArchivalStatus) status, struct arena *arena);
+const char *failover_type_word(API(FailoverType) type, struct arena *arena);
+
+#endif

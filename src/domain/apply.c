@@ -1,0 +1,58 @@
+/* apply.c - facts from other clusters. See domains.h.
+ *
+ * A fact may not be refused, only not be applicable: then it is parked, so that what comes behind
+ * it goes on. Whether it can be applied is decided on durable state: a refusal waits (write.c), and
+ * so a message is not parked because of a change that never happened. */
+#include "base/check.h"
+#include "domain/inside.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+
+static struct error *
+decide_replicated(const struct wish *wish, const struct domain_rules *rules,
+                  const struct domain_moment *moment, struct domain_decision *decision)
+{
+    const ADMIN(DomainTaskAttributes) *task = wish->request;
+    const struct book *newest = &wish->domains->newest;
+    return domain_decide_replicated(book_find_name(newest, wish->name),
+                                    book_find_record(newest, task->id), task, wish->source, rules,
+                                    moment, wish->arena, decision);
+}
+
+struct error *
+apply_try(struct domains *domains, const char *source, const ADMIN(ReplicationTask) *task,
+          uint64_t letter, struct arena *arena, const char **reason)
+{
+    const ADMIN(DomainTaskAttributes) *attributes = task->domain_task_attributes;
+    if (task->attributes_case != ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES) ||
+        attributes == NULL) {
+        *reason = "The message is not about a domain.";
+        return NULL;
+    }
+    struct wish wish = {.domains = domains,
+                        .name = attributes->domain == NULL ? "" : attributes->domain->name,
+                        .request = attributes,
+                        .decide = decide_replicated,
+                        .source = source,
+                        .letter = letter,
+                        .arena = arena};
+    wish_run(&wish);
+    domain_drop(wish.changed);
+    if (wish.err == NULL || wish.err->kind != ERR_BAD_REQUEST)
+        return wish.err;
+    *reason = wish.err->message;
+    return NULL;
+}
+
+struct error *
+domains_apply(struct domains *domains, const char *source, const ADMIN(ReplicationTask) *task,
+              struct arena *arena)
+{
+    check(loop_index(loop_self()) == 0);
+    const char *reason = NULL;
+    struct error *err = apply_try(domains, source, task, 0, arena, &reason);
+    if (err != NULL || reason == NULL)
+        return err;
+    mark("domain_message_parked");
+    return dead_park(domains, source, task, reason, arena);
+}

@@ -1,0 +1,199 @@
+/* decide_common.c - see decide_common.h. */
+#include "domain/decide_common.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "wire/presence.h"
+
+#define SECONDS_PER_DAY (24LL * 3600)
+
+struct error *
+domain_error_unknown(const char *name_or_id, struct arena *arena)
+{
+    return error_new(arena, ERR_ENTITY_NOT_EXISTS, "Domain %s does not exist.", name_or_id);
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+struct error *
+decide_check_name(const char *name, const struct domain_rules *rules, struct arena *arena)
+{
+    if (name[0] == '\0')
+        return error_new(arena, ERR_BAD_REQUEST, "Domain not set on request.");
+    if ((int64_t)strlen(name) > rules->name_length_max)
+        return error_new(arena, ERR_BAD_REQUEST, "Domain length exceeds limit.");
+    return NULL;
+}
+
+struct error *
+decide_check_permission(const char *token, const struct domain_rules *rules, struct arena *arena)
+{
+    if (rules->is_admin_protected && (token[0] == '\0' || strcmp(token, rules->admin_token) != 0))
+        return error_new(arena, ERR_BAD_REQUEST, "No permission to do this operation.");
+    return NULL;
+}
+
+struct error *
+decide_check_lockdown(const struct domain_rules *rules, struct arena *arena)
+{
+    if (!rules->is_locked_down)
+        return NULL;
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "Domain is not accepting fail overs at this time due to lockdown.");
+}
+
+struct error *
+decide_check_caught_up(const struct domain_rules *rules, struct arena *arena)
+{
+    if (!rules->is_catching_up)
+        return NULL;
+    return error_new(arena, ERR_SERVICE_BUSY,
+                     "This cluster was restored from a backup and has not caught up with its "
+                     "group yet; global domains cannot be changed here until then.");
+}
+
+struct error *
+decide_check_may_change(bool is_global, const struct domain_rules *rules, struct arena *arena)
+{
+    if (!is_global)
+        return NULL;
+    if (!cluster_group_is_primary(rules->group))
+        return error_new(
+            arena, ERR_BAD_REQUEST,
+            "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    return decide_check_caught_up(rules, arena);
+}
+
+struct error *
+decide_check_cool_down(const struct domain *current, const struct domain_rules *rules,
+                       const struct domain_moment *moment, struct arena *arena)
+{
+    bool is_global = current->record->domain->is_global_domain;
+    if (is_global && moment->now - current->record->last_updated_time < rules->cool_down)
+        return error_new(arena, ERR_SERVICE_BUSY, "Domain update too frequent.");
+    return NULL;
+}
+
+static struct error *
+check_cluster_name(const char *name, const struct cluster_group *group, struct arena *arena)
+{
+    const struct cluster *cluster = cluster_group_find(group, name);
+    if (cluster == NULL || !cluster->is_enabled)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid cluster name: %s", name);
+    return NULL;
+}
+
+static bool
+is_among_clusters(const API(Domain) *domain, const char *cluster_name)
+{
+    for (size_t i = 0; i < domain->n_clusters; i++) {
+        if (strcmp(domain->clusters[i]->cluster_name, cluster_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct error *
+check_global_clusters(const API(Domain) *domain, const struct cluster_group *group,
+                      struct arena *arena)
+{
+    check(domain->is_global_domain);
+    bool holds_all = is_among_clusters(domain, domain->active_cluster_name);
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    for (size_t i = 0; i < attributes.count; i++) {
+        struct error *err = check_cluster_name(attributes.all[i].cluster_name, group, arena);
+        if (err != NULL)
+            return err;
+        holds_all = holds_all && is_among_clusters(domain, attributes.all[i].cluster_name);
+    }
+    return holds_all ? NULL
+                     : error_new(arena, ERR_BAD_REQUEST,
+                                 "Active cluster is not contained in all clusters.");
+}
+
+struct error *
+decide_check_clusters(const API(Domain) *domain, const struct cluster_group *group,
+                      struct arena *arena)
+{
+    if (domain->is_global_domain && domain->active_cluster_name[0] == '\0')
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "ActiveClusterName is required for all global domains.");
+    struct error *err = check_cluster_name(domain->active_cluster_name, group, arena);
+    for (size_t i = 0; err == NULL && i < domain->n_clusters; i++)
+        err = check_cluster_name(domain->clusters[i]->cluster_name, group, arena);
+    if (err != NULL)
+        return err;
+    if (domain->is_global_domain)
+        return check_global_clusters(domain, group, arena);
+    if (strcmp(domain->active_cluster_name, group->current->name) != 0)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid local domain active cluster");
+    if (domain->n_clusters != 1 || !is_among_clusters(domain, domain->active_cluster_name))
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid local domain clusters");
+    return NULL;
+}
+
+/* --- parts of records ------------------------------------------------------------------------- */
+
+STORED(DomainRecord) *
+decide_copy(const struct domain *current, const struct domain_moment *moment, struct arena *arena)
+{
+    check(current->record->domain != NULL);
+    API(Domain) *domain = arena_make(arena, API(Domain));
+    *domain = *current->record->domain;
+    STORED(DomainRecord) *record = arena_make(arena, STORED(DomainRecord));
+    *record = *current->record;
+    record->domain = domain;
+    record->last_updated_time = moment->now;
+    return record;
+}
+
+struct error *
+decide_read_retention(const GOOGLE(Duration) *duration, struct arena *arena, int64_t *days)
+{
+    struct maybe_int64 seconds;
+    struct error *err =
+        presence_read_duration(arena, "workflow_execution_retention_period", duration, &seconds);
+    if (err == NULL)
+        *days = seconds.value / SECONDS_PER_DAY;
+    return err;
+}
+
+struct error *
+decide_set_retention(API(Domain) *domain, const GOOGLE(Duration) *duration,
+                     const struct domain_rules *rules, struct arena *arena)
+{
+    int64_t days = 0;
+    struct error *err = decide_read_retention(duration, arena, &days);
+    if (err != NULL)
+        return err;
+    if (days > rules->retention_days_max)
+        return error_new(arena, ERR_BAD_REQUEST, "RetentionDays is invalid.");
+    if (days < rules->retention_days_min)
+        return error_new(arena, ERR_BAD_REQUEST, "A valid retention period is not set on request.");
+    check(days >= 0);
+    domain->workflow_execution_retention_period =
+        presence_make_duration(arena, days * SECONDS_PER_DAY);
+    return NULL;
+}
+
+struct error *
+decide_set_archival(API(Domain) *domain, struct archival history, struct archival visibility,
+                    struct arena *arena)
+{
+    struct archival next;
+    struct archival now = {domain->history_archival_status, domain->history_archival_uri};
+    struct error *err = archival_next(now, history, arena, &next);
+    if (err != NULL)
+        return err;
+    domain->history_archival_status = next.status;
+    domain->history_archival_uri = (char *)next.uri;
+
+    now = (struct archival){domain->visibility_archival_status, domain->visibility_archival_uri};
+    err = archival_next(now, visibility, arena, &next);
+    if (err != NULL)
+        return err;
+    domain->visibility_archival_status = next.status;
+    domain->visibility_archival_uri = (char *)next.uri;
+    return NULL;
+}

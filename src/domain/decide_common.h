@@ -1,0 +1,89 @@
+/* decide_common.h - what the verbs of decide.h share: checks of requests, and parts of records.
+ * For the files decide_*.c only.
+ *
+ * A record is built as a shallow copy of the one before: what a request does not touch points into
+ * the old record, which its reference keeps alive until the new one is encoded. Maps are kept
+ * sorted by key and without repeats, so that equal domains have equal bytes. */
+#ifndef CADENZA_DOMAIN_DECIDE_COMMON_H
+#define CADENZA_DOMAIN_DECIDE_COMMON_H
+
+#include "domain/attributes.h"
+#include "domain/decide.h"
+
+#define REFUSE_LOCAL "Local domains cannot perform failovers or change replication configuration"
+
+/* --- checks: NULL, or the refusal ------------------------------------------------------------- */
+
+/* ERR_BAD_REQUEST: empty or too long. */
+must_use struct error *decide_check_name(const char *name, const struct domain_rules *rules,
+                                         struct arena *arena);
+/* ERR_BAD_REQUEST: the server is protected and the token is another one. */
+must_use struct error *decide_check_permission(const char *token, const struct domain_rules *rules,
+                                               struct arena *arena);
+/* ERR_BAD_REQUEST: no failovers now. */
+must_use struct error *decide_check_lockdown(const struct domain_rules *rules, struct arena *arena);
+/* ERR_SERVICE_BUSY: others may know global domains better than this restored cluster. */
+must_use struct error *decide_check_caught_up(const struct domain_rules *rules,
+                                              struct arena *arena);
+/* May settings of the domain be changed here? A global one only in the primary cluster
+ * (ERR_BAD_REQUEST), and once it has caught up. */
+must_use struct error *decide_check_may_change(bool is_global, const struct domain_rules *rules,
+                                               struct arena *arena);
+/* ERR_SERVICE_BUSY: the global domain was changed too short a time ago. */
+must_use struct error *decide_check_cool_down(const struct domain *current,
+                                              const struct domain_rules *rules,
+                                              const struct domain_moment *moment,
+                                              struct arena *arena);
+/* Do the clusters of the domain, its active one and those of its attributes fit together and into
+ * the group? ERR_BAD_REQUEST. */
+must_use struct error *decide_check_clusters(const API(Domain) *domain,
+                                             const struct cluster_group *group,
+                                             struct arena *arena);
+
+/* --- parts of records ------------------------------------------------------------------------- */
+
+/* A record that differs from `current` in nothing but the time of its write; its domain may be
+ * changed. */
+STORED(DomainRecord) *decide_copy(const struct domain *current, const struct domain_moment *moment,
+                                  struct arena *arena);
+/* Whole days of the duration; parts do not count; absent: 0. */
+must_use struct error *decide_read_retention(const GOOGLE(Duration) *duration, struct arena *arena,
+                                             int64_t *days);
+must_use struct error *decide_set_retention(API(Domain) *domain, const GOOGLE(Duration) *duration,
+                                            const struct domain_rules *rules, struct arena *arena);
+must_use struct error *decide_set_archival(API(Domain) *domain, struct archival history,
+                                           struct archival visibility, struct arena *arena);
+
+/* --- moving (decide_move.c) ------------------------------------------------------------------- */
+
+/* Where a global domain, or some of its attributes, shall be active. */
+struct move {
+    const char *active_cluster_name;          /* NULL: not asked for */
+    const API(ActiveClusters) *attributes;    /* NULL: not asked for; versions in it mean nothing */
+    const GOOGLE(Duration) *failover_timeout; /* NULL: at once */
+    const char *reason;                       /* for people; may be empty */
+};
+/* Moves `record`, a copy of `current`, and fills the decision with it and the failover. `current`
+ * is global. Errors: ERR_BAD_REQUEST, ERR_SERVICE_BUSY. */
+must_use struct error *decide_move(const struct domain *current, const struct move *move,
+                                   const struct domain_rules *rules,
+                                   const struct domain_moment *moment, struct arena *arena,
+                                   STORED(DomainRecord) *record, struct domain_decision *decision);
+/* The attributes of a new domain, each with the first version of its cluster. */
+must_use struct error *decide_first_attributes(const API(ActiveClusters) *asked,
+                                               const struct domain_rules *rules,
+                                               struct arena *arena, API(ActiveClusters) **first);
+
+/* --- history (decide_history.c) --------------------------------------------------------------- */
+
+/* What differs between the two in where the domain and its attributes are active, as an entry of
+ * the history; NULL: nothing. `before` NULL: the domain was not known. */
+STORED(FailoverRecord) *decide_failover_record(const API(Domain) *before, const API(Domain) *after,
+                                               int64_t failover_version, const char *origin,
+                                               const struct domain_moment *moment,
+                                               struct arena *arena);
+/* Puts a failover of an active-passive domain in front of the recent ones of the record. */
+void decide_add_recent(STORED(DomainRecord) *record, const char *from, const char *to,
+                       const char *reason, const struct domain_moment *moment, struct arena *arena);
+
+#endif

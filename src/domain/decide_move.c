@@ -1,0 +1,225 @@
+/* decide_move.c - a failover of a global domain or of its attributes, decided. See
+ * decide_common.h.
+ *
+ * The failover version of the domain becomes the smallest one of the target that is not below the
+ * old one; so a move to where the domain is changes nothing, and any other is newer than all
+ * before. A domain with attributes takes a strictly greater one each time, also when only an
+ * attribute moves: whoever watches the domain's version sees every failover. An attribute that
+ * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
+ * its version. The version of the settings never changes here: it has one writer, the primary, and
+ * failovers have many. */
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/decide_common.h"
+#include "wire/presence.h"
+
+static struct error *
+refuse_exhausted(const char *what, const struct cluster *cluster, struct arena *arena)
+{
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "%s has no failover version left for cluster %s: the next one would pass "
+                     "the largest number; use a new domain instead.",
+                     what, cluster->name);
+}
+
+/* --- attributes ------------------------------------------------------------------------------- */
+
+static struct error *
+check_attribute_names(const struct attribute *attribute, const struct domain_rules *rules,
+                      struct arena *arena)
+{
+    if (attribute->scope[0] == '\0' || attribute->name[0] == '\0')
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "A cluster attribute needs a scope and a name; neither may be empty.");
+    if ((int64_t)strlen(attribute->scope) > rules->name_length_max ||
+        (int64_t)strlen(attribute->name) > rules->name_length_max)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "The scope or name of a cluster attribute exceeds %lld bytes.",
+                         (long long)rules->name_length_max);
+    return NULL;
+}
+
+static struct error *
+check_attribute(const struct attribute *asked, const struct domain_rules *rules,
+                struct arena *arena)
+{
+    struct error *err = check_attribute_names(asked, rules, arena);
+    if (err != NULL)
+        return err;
+    const struct cluster *cluster = cluster_group_find(rules->group, asked->cluster_name);
+    if (cluster == NULL || !cluster->is_enabled)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid active cluster name: %s",
+                         asked->cluster_name);
+    if (asked->failover_version < 0)
+        return error_new(arena, ERR_BAD_REQUEST, "invalid failover version: %lld",
+                         (long long)asked->failover_version);
+    return NULL;
+}
+
+/* Moves one attribute, or adds it. */
+static struct error *
+move_attribute(struct attributes *attributes, const struct attribute *asked,
+               const struct domain_rules *rules, struct arena *arena, bool *has_moved)
+{
+    struct error *err = check_attribute(asked, rules, arena);
+    if (err != NULL)
+        return err;
+    const struct cluster *target = cluster_group_find(rules->group, asked->cluster_name);
+    struct attribute *known = attributes_find(attributes, asked->scope, asked->name);
+    if (known != NULL && strcmp(known->cluster_name, asked->cluster_name) == 0)
+        return NULL;
+    struct attribute next = *asked;
+    int64_t least = 0;
+    if ((known != NULL && __builtin_add_overflow(known->failover_version, 1, &least)) ||
+        !cluster_group_next_version(rules->group, target, least, &next.failover_version))
+        return refuse_exhausted("The cluster attribute", target, arena);
+    check(known == NULL || next.failover_version > known->failover_version);
+    check(cluster_group_of_version(rules->group, next.failover_version) == target);
+    *has_moved = true;
+    if (known != NULL)
+        *known = next;
+    else
+        attributes_add(attributes, &next, arena);
+    return NULL;
+}
+
+static struct error *
+move_attributes(API(Domain) *domain, const API(ActiveClusters) *asked,
+                const struct domain_rules *rules, struct arena *arena, bool *has_moved)
+{
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    struct attributes wanted = attributes_read(asked, arena);
+    for (size_t i = 0; i < wanted.count; i++) {
+        struct error *err = move_attribute(&attributes, &wanted.all[i], rules, arena, has_moved);
+        if (err != NULL)
+            return err;
+    }
+    domain->active_clusters = attributes_write(&attributes, arena);
+    return NULL;
+}
+
+struct error *
+decide_first_attributes(const API(ActiveClusters) *asked, const struct domain_rules *rules,
+                        struct arena *arena, API(ActiveClusters) **first)
+{
+    struct attributes wanted = attributes_read(asked, arena);
+    for (size_t i = 0; i < wanted.count; i++) {
+        struct attribute *attribute = &wanted.all[i];
+        struct error *err = check_attribute_names(attribute, rules, arena);
+        if (err != NULL)
+            return err;
+        const struct cluster *cluster = cluster_group_find(rules->group, attribute->cluster_name);
+        if (cluster == NULL)
+            return error_new(arena, ERR_BAD_REQUEST,
+                             "Cluster %s not found. Domain cannot be registered in this cluster "
+                             "for scope \"%s\" and attribute \"%s\"",
+                             attribute->cluster_name, attribute->scope, attribute->name);
+        bool has_version =
+            cluster_group_next_version(rules->group, cluster, 0, &attribute->failover_version);
+        check(has_version);
+    }
+    *first = attributes_write(&wanted, arena);
+    return NULL;
+}
+
+/* --- the domain ------------------------------------------------------------------------------- */
+
+static struct error *
+raise_version(API(Domain) *domain, bool is_active_active, const struct domain_rules *rules,
+              struct arena *arena)
+{
+    const struct cluster *target = cluster_group_find(rules->group, domain->active_cluster_name);
+    check(target != NULL); /* decide_check_clusters has seen to it */
+    int64_t least = domain->failover_version, next = -1;
+    if ((is_active_active && __builtin_add_overflow(least, 1, &least)) ||
+        !cluster_group_next_version(rules->group, target, least, &next))
+        return refuse_exhausted("The domain", target, arena);
+    check(next >= domain->failover_version);
+    check(cluster_group_of_version(rules->group, next) == target);
+    domain->failover_version = next;
+    return NULL;
+}
+
+/* A failover that waits for the old side is not offered; what is wrong with it is said first. */
+static struct error *
+check_timeout(const struct move *move, const struct domain_rules *rules, struct arena *arena)
+{
+    struct maybe_int64 seconds;
+    struct error *err =
+        presence_read_duration(arena, "failover_timeout", move->failover_timeout, &seconds);
+    if (err != NULL || !seconds.is_set)
+        return err;
+    if (seconds.value <= 0)
+        return error_new(arena, ERR_BAD_REQUEST, "FailoverTimeoutInSeconds must be positive");
+    if (seconds.value > rules->failover_timeout_max)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "FailoverTimeoutInSeconds %lld exceeds the maximum allowed %lld",
+                         (long long)seconds.value, (long long)rules->failover_timeout_max);
+    if (move->active_cluster_name == NULL)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Cannot start graceful failover without updating active cluster or in "
+                         "local domain.");
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "Graceful failover is not offered yet; leave out the failover timeout to fail "
+                     "over at once.");
+}
+
+/* Where everything is to be active, without versions of the domain itself. */
+static struct error *
+move_all(const struct domain *current, const struct move *move, const struct domain_rules *rules,
+         struct arena *arena, STORED(DomainRecord) *record)
+{
+    API(Domain) *domain = record->domain;
+    bool has_moved = move->active_cluster_name != NULL;
+    if (move->active_cluster_name != NULL)
+        domain->active_cluster_name = (char *)move->active_cluster_name;
+    if (move->attributes != NULL) {
+        struct error *err = move_attributes(domain, move->attributes, rules, arena, &has_moved);
+        if (err != NULL)
+            return err;
+    }
+    if (!has_moved && record->config_version == current->record->config_version)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "a failover was requested, but there was no change detected, the "
+                         "configuration was not updated");
+    return decide_check_clusters(domain, rules->group, arena);
+}
+
+struct error *
+decide_move(const struct domain *current, const struct move *move, const struct domain_rules *rules,
+            const struct domain_moment *moment, struct arena *arena, STORED(DomainRecord) *record,
+            struct domain_decision *decision)
+{
+    const API(Domain) *before = current->record->domain;
+    API(Domain) *after = record->domain;
+    check(before->is_global_domain && before->failover_version >= 0);
+    struct error *err = decide_check_caught_up(rules, arena);
+    if (err == NULL)
+        err = check_timeout(move, rules, arena);
+    if (err == NULL)
+        err = move_all(current, move, rules, arena, record);
+    if (err == NULL)
+        err = decide_check_cool_down(current, rules, moment, arena);
+    bool is_active_active = after->active_clusters != NULL;
+    if (err == NULL)
+        err = raise_version(after, is_active_active, rules, arena);
+    if (err != NULL)
+        return err;
+
+    record->previous_failover_version = -1;
+    record->failover_end_time = 0; /* what was on its way gracefully is over */
+    if (after->failover_version > before->failover_version)
+        record->failover_notification_version = (int64_t)moment->notification_version;
+    if (!is_active_active)
+        decide_add_recent(record, before->active_cluster_name, after->active_cluster_name,
+                          move->reason, moment, arena);
+    const char *origin = rules->group->current->name;
+    *decision = (struct domain_decision){
+        .what = DOMAIN_UPDATED,
+        .next = record,
+        .failover =
+            decide_failover_record(before, after, after->failover_version, origin, moment, arena),
+    };
+    return NULL;
+}

@@ -1,0 +1,144 @@
+/* decide_register.c - a new domain, decided. See decide.h. */
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/decide_common.h"
+#include "domain/entries.h"
+#include "wire/maps.h"
+#include "wire/message.h"
+
+static bool
+has_only_name_characters(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        bool is_letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        if (!is_letter && !(*at >= '0' && *at <= '9') && *at != '-')
+            return false;
+    }
+    return name[0] != '\0';
+}
+
+static struct error *
+check_required_data(const API(RegisterDomainRequest) *request, const struct domain_rules *rules,
+                    struct arena *arena)
+{
+    for (const char *const *key = rules->required_data_keys; *key != NULL; key++) {
+        if (wire_map_find(request->data, request->n_data, *key) == NULL)
+            return error_new(arena, ERR_BAD_REQUEST, "domain data error, missing required key %s",
+                             *key);
+    }
+    return NULL;
+}
+
+static struct error *
+check_request(const struct domain *current, const API(RegisterDomainRequest) *request,
+              const struct domain_rules *rules, struct arena *arena)
+{
+    int64_t days = 0;
+    struct error *err = decide_check_name(request->name, rules, arena);
+    if (err == NULL)
+        err = decide_read_retention(request->workflow_execution_retention_period, arena, &days);
+    if (err == NULL && days > rules->retention_days_max)
+        err = error_new(arena, ERR_BAD_REQUEST, "RetentionDays is invalid.");
+    if (err == NULL)
+        err = check_required_data(request, rules, arena);
+    if (err == NULL)
+        err = decide_check_permission(request->security_token, rules, arena);
+    if (err == NULL)
+        err = decide_check_may_change(request->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
+    if (current != NULL)
+        return error_new(arena, ERR_DOMAIN_ALREADY_EXISTS, "Domain already exists.");
+    if (!has_only_name_characters(request->name))
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Domain name can only include alphanumeric and dash characters.");
+    return NULL;
+}
+
+static void
+set_clusters(API(Domain) *domain, const API(RegisterDomainRequest) *request,
+             const struct cluster_group *group, struct arena *arena)
+{
+    bool is_given = request->active_cluster_name[0] != '\0';
+    domain->active_cluster_name =
+        is_given ? request->active_cluster_name : (char *)group->current->name;
+    domain->n_clusters = request->n_clusters;
+    domain->clusters = request->clusters;
+    if (request->n_clusters > 0)
+        return;
+    API(ClusterReplicationConfiguration) *only =
+        message_new(arena, API_TYPE(cluster_replication_configuration));
+    only->cluster_name = domain->active_cluster_name;
+    domain->n_clusters = 1;
+    domain->clusters = arena_zalloc(arena, 1, sizeof *domain->clusters);
+    domain->clusters[0] = only;
+}
+
+static STORED(DomainRecord) *
+record_new(const API(RegisterDomainRequest) *request, const struct domain_rules *rules,
+           const struct domain_moment *moment, struct arena *arena)
+{
+    API(Domain) *domain = message_new(arena, API_TYPE(domain));
+    char id[UUID_TEXT_LENGTH + 1];
+    uuid_format(&moment->fresh, id);
+    domain->id = arena_text(arena, id);
+    domain->name = request->name;
+    domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
+    domain->description = request->description;
+    domain->owner_email = request->owner_email;
+    domain->is_global_domain = request->is_global_domain;
+    domain->history_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED);
+    domain->visibility_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED);
+    domain->data = data_merge(0, NULL, request->n_data, request->data, arena, &domain->n_data);
+    set_clusters(domain, request, rules->group, arena);
+
+    STORED(DomainRecord) *record = message_new(arena, STORED_TYPE(domain_record));
+    record->format = DOMAIN_RECORD_FORMAT;
+    record->domain = domain;
+    record->previous_failover_version = -1;
+    record->last_updated_time = moment->now;
+    return record;
+}
+
+static void
+set_first_version(API(Domain) *domain, const struct cluster_group *group)
+{
+    domain->failover_version = FAILOVER_VERSION_LOCAL;
+    if (!domain->is_global_domain)
+        return;
+    const struct cluster *active = cluster_group_find(group, domain->active_cluster_name);
+    check(active != NULL); /* decide_check_clusters has seen to it */
+    bool has_version = cluster_group_next_version(group, active, 0, &domain->failover_version);
+    check(has_version);
+}
+
+struct error *
+domain_decide_register(const struct domain *current, const API(RegisterDomainRequest) *request,
+                       const struct domain_rules *rules, const struct domain_moment *moment,
+                       struct arena *arena, struct domain_decision *decision)
+{
+    struct error *err = check_request(current, request, rules, arena);
+    if (err != NULL)
+        return err;
+    STORED(DomainRecord) *record = record_new(request, rules, moment, arena);
+    API(Domain) *domain = record->domain;
+    err = decide_set_retention(domain, request->workflow_execution_retention_period, rules, arena);
+    if (err == NULL && domain->is_global_domain) /* to a local one attributes mean nothing */
+        err = decide_first_attributes(request->active_clusters, rules, arena,
+                                      &domain->active_clusters);
+    if (err == NULL)
+        err = decide_check_clusters(domain, rules->group, arena);
+    if (err == NULL)
+        err = decide_set_archival(
+            domain,
+            (struct archival){request->history_archival_status, request->history_archival_uri},
+            (struct archival){request->visibility_archival_status,
+                              request->visibility_archival_uri},
+            arena);
+    if (err != NULL)
+        return err;
+    set_first_version(domain, rules->group);
+    *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
+    return NULL;
+}

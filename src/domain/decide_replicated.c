@@ -1,0 +1,407 @@
+/* decide_replicated.c - a change that another cluster made, merged into what is known here. See
+ * decide.h.
+ *
+ * The record of a global domain is a join of parts, each with a version of its own, and of each
+ * part the one with the greater version wins:
+ *
+ *   part                                version                    who writes it
+ *   settings, list of clusters          config version             the primary cluster
+ *   active cluster                      failover version           any; says where it is active
+ *   each attribute                      its failover version       any; says where it is active
+ *
+ * Equal versions have equal contents: the settings have one writer, and a failover version names
+ * the cluster that it makes active. So the order in which messages arrive, and how often, does not
+ * matter. Attributes are merged one by one even when the message's failover is the newer one:
+ * otherwise two clusters that move different attributes at the same time would each throw away
+ * the other's. Deleting is final: the last record of a deleted domain stays behind, by id, and a
+ * late message cannot bring the domain back.
+ *
+ * Notification versions, recent failovers and times are this cluster's own and are not merged. The
+ * history is: a change that is a failover carries its entry, which every cluster keeps as it is, by
+ * its id, marked as superseded where nothing that it moved is in effect any more. What moved cannot
+ * be told from the records: they may have been merged with others on the way. */
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/decide_common.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* What is decided here is given once, to all steps. */
+struct merge {
+    const ADMIN(DomainTaskAttributes) *task;
+    const char *source;
+    const struct domain_rules *rules;
+    const struct domain_moment *moment;
+    struct arena *arena;
+    STORED(FailoverRecord)
+    *told; /* the failover that the change is, as its maker made it; or NULL */
+};
+
+static bool
+is_deleted(const struct domain *domain)
+{
+    return domain != NULL &&
+           domain->record->domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+}
+
+static bool
+is_newer(int64_t theirs, int64_t ours)
+{
+#ifdef CADENZA_PLANT_failover_version_ge
+    return theirs >= ours; /* planted: a failover that is known already is applied again */
+#else
+    return theirs > ours;
+#endif
+}
+
+/* --- is it a message that can be applied? ------------------------------------------------------
+ */
+
+static struct error *
+check_version(const char *cluster_name, int64_t failover_version, const struct merge *merge)
+{
+    const struct cluster_group *group = merge->rules->group;
+    const struct cluster *cluster = cluster_group_find(group, cluster_name);
+    if (cluster == NULL)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s is active in cluster '%s', which is not in the cluster group "
+                         "of this cluster.",
+                         merge->task->domain->name, cluster_name);
+    if (cluster_group_of_version(group, failover_version) != cluster)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s: failover version %lld does not belong to cluster %s; do all "
+                         "clusters of the group have the same clusterGroupMetadata?",
+                         merge->task->domain->name, (long long)failover_version, cluster_name);
+    return NULL;
+}
+
+static struct error *
+check_content(const struct merge *merge)
+{
+    const API(Domain) *domain = merge->task->domain;
+    if (domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED) &&
+        domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s has a status that no domain has: %d.",
+                         domain->name, domain->status);
+    struct error *err =
+        check_version(domain->active_cluster_name, merge->task->failover_version, merge);
+    struct attributes attributes = attributes_read(domain->active_clusters, merge->arena);
+    for (size_t i = 0; err == NULL && i < attributes.count; i++)
+        err = check_version(attributes.all[i].cluster_name, attributes.all[i].failover_version,
+                            merge);
+    return err;
+}
+
+static struct error *
+check_form(const struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    if (task->domain_operation < ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE) ||
+        task->domain_operation > ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message has an operation that is not known: %d.",
+                         task->domain_operation);
+    if (task->domain == NULL || task->domain->name[0] == '\0')
+        return error_new(merge->arena, ERR_BAD_REQUEST, "The message names no domain.");
+    bool deletes = task->domain_operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+    if (deletes)
+        return NULL;
+    if (task->id[0] == '\0')
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s does not have its id.", task->domain->name);
+    return check_content(merge);
+}
+
+/* Reads what the message tells of the failover. */
+static struct error *
+read_told(struct merge *merge)
+{
+    struct slice bytes = presence_read_bytes(merge->task->failover_record);
+    if (bytes.length == 0)
+        return NULL;
+    struct error *err =
+        message_decode(merge->arena, STORED_TYPE(failover_record), bytes, &merge->told);
+    if (err != NULL)
+        return error_wrap(err, "failover_record");
+    const STORED(FailoverRecord) *told = merge->told;
+    if (told->id[0] == '\0' || strcmp(told->domain_id, merge->task->id) != 0 ||
+        told->failover_version < 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s tells a failover that is none of it.",
+                         merge->task->domain->name);
+    return NULL;
+}
+
+static struct error *
+check_collision(const struct domain *by_name, const struct domain *by_id, const struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    if (by_name != NULL && strcmp(by_name->id, task->id) != 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The name %s belongs to domain %s here, and to domain %s in cluster %s.",
+                         task->domain->name, by_name->id, task->id, merge->source);
+    if (by_id != NULL && strcmp(by_id->name, task->domain->name) != 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The id %s belongs to domain %s here, and to domain %s in cluster %s.",
+                         task->id, by_id->name, task->domain->name, merge->source);
+    if (by_id != NULL && !by_id->record->domain->is_global_domain)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s is local here, and global in cluster %s.", task->domain->name,
+                         merge->source);
+    return NULL;
+}
+
+/* --- the verbs ---------------------------------------------------------------------------------
+ */
+
+static int
+archival_status(int status)
+{
+    return status == 0 ? (int)API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED) : status;
+}
+
+/* The domain as the source has it; what a message leaves blank is filled in. */
+static API(Domain) *
+domain_of(const struct merge *merge)
+{
+    API(Domain) *domain = arena_make(merge->arena, API(Domain));
+    *domain = *merge->task->domain;
+    domain->id = merge->task->id;
+    domain->is_global_domain = true; /* others are not replicated */
+    domain->failover_version = merge->task->failover_version;
+    domain->failover_info = NULL;
+    domain->history_archival_status = archival_status(domain->history_archival_status);
+    domain->visibility_archival_status = archival_status(domain->visibility_archival_status);
+    struct attributes attributes = attributes_read(domain->active_clusters, merge->arena);
+    domain->active_clusters = attributes_write(&attributes, merge->arena);
+    return domain;
+}
+
+static void
+create(const struct merge *merge, struct domain_decision *decision)
+{
+    STORED(DomainRecord) *record = message_new(merge->arena, STORED_TYPE(domain_record));
+    record->format = DOMAIN_RECORD_FORMAT;
+    record->domain = domain_of(merge);
+    record->config_version = merge->task->config_version;
+    record->previous_failover_version = merge->task->previous_failover_version;
+    record->last_updated_time = merge->moment->now;
+    *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
+    if (merge->told == NULL)
+        return;
+    decision->failover = merge->told;
+    record->failover_notification_version = (int64_t)merge->moment->notification_version;
+    if (record->domain->active_clusters == NULL)
+        decide_add_recent(record, "", record->domain->active_cluster_name, "", merge->moment,
+                          merge->arena);
+}
+
+static bool
+merge_settings(STORED(DomainRecord) *record, const struct merge *merge)
+{
+    if (merge->task->config_version <= record->config_version)
+        return false;
+    check(strcmp(record->domain->id, merge->task->id) == 0);
+    const API(Domain) ours = *record->domain;
+    *record->domain = *domain_of(merge);
+    record->domain->active_cluster_name = ours.active_cluster_name;
+    record->domain->failover_version = ours.failover_version;
+    record->domain->active_clusters = ours.active_clusters;
+    record->config_version = merge->task->config_version;
+    return true;
+}
+
+static bool
+merge_active_cluster(STORED(DomainRecord) *record, const struct merge *merge)
+{
+    if (!is_newer(merge->task->failover_version, record->domain->failover_version))
+        return false;
+    check(merge->task->failover_version >= record->domain->failover_version);
+    record->domain->active_cluster_name = merge->task->domain->active_cluster_name;
+    record->domain->failover_version = merge->task->failover_version;
+    record->previous_failover_version = merge->task->previous_failover_version;
+    record->failover_end_time = 0;
+    return true;
+}
+
+static bool
+merge_attributes(STORED(DomainRecord) *record, const struct merge *merge)
+{
+    struct attributes ours = attributes_read(record->domain->active_clusters, merge->arena);
+    struct attributes theirs = attributes_read(merge->task->domain->active_clusters, merge->arena);
+    bool has_moved = false;
+    for (size_t i = 0; i < theirs.count; i++) {
+        const struct attribute *theirs_one = &theirs.all[i];
+        struct attribute *known = attributes_find(&ours, theirs_one->scope, theirs_one->name);
+        if (known != NULL && !is_newer(theirs_one->failover_version, known->failover_version))
+            continue;
+        has_moved = true;
+        if (known != NULL)
+            *known = *theirs_one;
+        else
+            attributes_add(&ours, theirs_one, merge->arena);
+    }
+    if (has_moved)
+        record->domain->active_clusters = attributes_write(&ours, merge->arena);
+    return has_moved;
+}
+
+/* What a move here entails. */
+static void
+note_move(const struct domain *current, STORED(DomainRecord) *record, const struct merge *merge)
+{
+    const API(Domain) *before = current->record->domain, *after = record->domain;
+    record->failover_notification_version = (int64_t)merge->moment->notification_version;
+    if (after->active_clusters == NULL)
+        decide_add_recent(record, before->active_cluster_name, after->active_cluster_name, "",
+                          merge->moment, merge->arena);
+}
+
+/* The version of what `attribute` names in the domain, NULL: of the domain itself; -1: none. */
+static int64_t
+version_of(const API(Domain) *domain, const API(ClusterAttribute) *attribute, struct arena *arena)
+{
+    if (attribute == NULL)
+        return domain->failover_version;
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    const struct attribute *known = attributes_find(&attributes, attribute->scope, attribute->name);
+    return known == NULL ? -1 : known->failover_version;
+}
+
+/* Is there something that the failover moved and that nothing has moved since? */
+static bool
+is_in_effect(const STORED(FailoverRecord) *failover, const API(Domain) *domain, struct arena *arena)
+{
+    for (size_t i = 0; i < failover->n_cluster_failovers; i++) {
+        const API(ClusterFailover) *move = failover->cluster_failovers[i];
+        int64_t version = version_of(domain, move->cluster_attribute, arena);
+        if (move->to_cluster != NULL && move->to_cluster->failover_version == version)
+            return true;
+    }
+    return failover->n_cluster_failovers == 0 &&
+           failover->failover_version == domain->failover_version;
+}
+
+/* What is remembered of the change: the failover that its maker tells; or, of another make of
+ * server, what it looks like from here: one of these that came too late leaves no trace. */
+static STORED(FailoverRecord) *
+failover_of(const struct domain *current, const API(Domain) *after, bool has_moved,
+            const struct merge *merge)
+{
+    if (merge->told != NULL) {
+        merge->told->is_superseded = !is_in_effect(merge->told, after, merge->arena);
+        return merge->told;
+    }
+    if (!has_moved || merge->task->tells_failovers)
+        return NULL;
+    return decide_failover_record(current->record->domain, after, merge->task->failover_version,
+                                  merge->source, merge->moment, merge->arena);
+}
+
+static void
+update(const struct domain *current, const struct merge *merge, struct domain_decision *decision)
+{
+    STORED(DomainRecord) *record = decide_copy(current, merge->moment, merge->arena);
+    bool has_settings = merge_settings(record, merge);
+    bool has_moved = merge_active_cluster(record, merge);
+    has_moved = merge_attributes(record, merge) || has_moved;
+    check(record->domain->failover_version >= current->record->domain->failover_version);
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    if (has_settings || has_moved)
+        *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    if (has_moved)
+        note_move(current, record, merge);
+    decision->failover = failover_of(current, record->domain, has_moved, merge);
+}
+
+/* By name, and by id where the message has one: a domain that took the name later stays. */
+static struct error *delete (const struct domain *by_name, const struct merge *merge,
+                             struct domain_decision *decision)
+{
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    if (by_name == NULL ||
+        (merge->task->id[0] != '\0' && strcmp(by_name->id, merge->task->id) != 0))
+        return NULL;
+    if (!by_name->record->domain->is_global_domain)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s is local here; cluster %s cannot delete it.", by_name->name,
+                         merge->source);
+    STORED(DomainRecord) *last = decide_copy(by_name, merge->moment, merge->arena);
+    last->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+    *decision = (struct domain_decision){.what = DOMAIN_DELETED, .next = last};
+    return NULL;
+}
+
+struct error *
+domain_decide_replicated(const struct domain *by_name, const struct domain *by_id,
+                         const ADMIN(DomainTaskAttributes) *task, const char *source,
+                         const struct domain_rules *rules, const struct domain_moment *moment,
+                         struct arena *arena, struct domain_decision *decision)
+{
+    check(task != NULL && source[0] != '\0');
+    struct merge merge = {task, source, rules, moment, arena, NULL};
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    struct error *err = check_form(&merge);
+    if (err != NULL || is_deleted(by_id))
+        return err;
+    if (task->domain_operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
+        return delete (by_name, &merge, decision);
+    err = check_collision(by_name, by_id, &merge);
+    if (err == NULL)
+        err = read_told(&merge);
+    if (err != NULL)
+        return err;
+    if (by_id == NULL)
+        create(&merge, decision);
+    else
+        update(by_id, &merge, decision);
+    return NULL;
+}
+
+/* --- the message -------------------------------------------------------------------------------
+ */
+
+/* The failover as its maker made it; whether it was superseded is each cluster's own. */
+static ProtobufCBinaryData
+told_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
+{
+    STORED(FailoverRecord) told = *failover;
+    told.is_superseded = false;
+    return presence_make_bytes(message_encode(arena, &told.base));
+}
+
+ADMIN(ReplicationTask) *
+domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
+{
+    const STORED(DomainRecord) *record = change->record;
+    check(record->domain->is_global_domain);
+    ADMIN(DomainTaskAttributes) *attributes =
+        message_new(arena, ADMIN_TYPE(domain_task_attributes));
+    attributes->domain_operation = change->operation;
+    attributes->id = record->domain->id;
+    attributes->config_version = record->config_version;
+    attributes->failover_version = record->domain->failover_version;
+    attributes->previous_failover_version = record->previous_failover_version;
+
+    API(Domain) *domain = arena_make(arena, API(Domain));
+    *domain = *record->domain;
+    domain->id = "";
+    domain->failover_version = 0;
+    domain->is_global_domain = false;
+    if (domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED))
+        domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
+    attributes->domain = domain;
+    attributes->tells_failovers = true;
+    if (change->failover != NULL)
+        attributes->failover_record = told_bytes(change->failover, arena);
+
+    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
+    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);
+    task->source_task_id = record->notification_version;
+    task->creation_time = presence_make_timestamp(arena, record->last_updated_time);
+    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES);
+    task->domain_task_attributes = attributes;
+    return task;
+}

@@ -1,0 +1,317 @@
+/* domains_apply_test.c - what comes from another cluster: applied, superseded or parked; and what
+ * is remembered of it. */
+#include "base/test.h"
+#include "domain/sites.h"
+#include "fiber/loop.h"
+#include "wire/message.h"
+
+/* --- the walk of the fencing document -----------------------------------------------------------
+ */
+
+static void
+walk(struct sites *sites)
+{
+    for (int i = 0; i < 10; i++) {
+        const char *name = arena_format(sites->arena, "local-%d", i);
+        sites_register(sites, EAST, name, false);
+        sites_register(sites, WEST, name, false);
+    }
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 10);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 10);
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 11);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 11);
+    for (int i = 10; i < 13; i++)
+        sites_register(sites, WEST, arena_format(sites->arena, "local-%d", i), false);
+    sites_feed(sites, WEST); /* orders comes back to its origin, and changes nothing */
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 11);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 14);
+
+    sites_failover(sites, EAST, "orders", WEST);
+    sites_feed(sites, EAST);
+    const struct domain *east = domains_find_name(sites_at(sites, EAST), "orders");
+    const struct domain *west = domains_find_name(sites_at(sites, WEST), "orders");
+    EXPECT_EQ(east->record->failover_notification_version, 11);
+    EXPECT_EQ(west->record->failover_notification_version, 14);
+    EXPECT_EQ(east->record->notification_version, 12);
+    EXPECT_EQ(west->record->notification_version, 15);
+}
+
+TEST(domain_apply, two_clusters_count_10_10_then_11_11_then_11_14)
+{
+    sites_run(1, walk);
+}
+
+/* --- deletes ------------------------------------------------------------------------------------
+ */
+
+static void
+look_for_nothing(void *argument)
+{
+    struct domains *domains = argument;
+    EXPECT(domains_find_name(domains, "orders") == NULL);
+    EXPECT_EQ(domains_count(domains), 1);
+    EXPECT_EQ(domains_notification_version(domains), 4);
+}
+
+static void
+deletes(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_register(sites, EAST, "bills", false);
+    const char *id =
+        arena_text(sites->arena, domains_find_name(sites_at(sites, EAST), "orders")->id);
+    sites_feed(sites, EAST);
+    sites_failover(sites, WEST, "orders", WEST); /* east has not heard of it */
+    sites_delete(sites, EAST, "orders");
+    for (unsigned i = 0; i < loop_count(); i++)
+        EXPECT_OK(loop_call(loop_at(i), look_for_nothing, sites_at(sites, EAST), sites->arena));
+    EXPECT(domains_find_id(sites_at(sites, EAST), id) == NULL);
+    sites_reopen(sites, EAST);
+    look_for_nothing(sites_at(sites, EAST));
+
+    sites_feed(sites, WEST); /* a late failover does not bring it back */
+    look_for_nothing(sites_at(sites, EAST));
+    sites_feed(sites, EAST);
+    EXPECT(domains_find_name(sites_at(sites, WEST), "orders") == NULL);
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    EXPECT(strcmp(domains_find_name(sites_at(sites, WEST), "orders")->id, id) != 0);
+    sites_reopen(sites, WEST);
+    EXPECT(domains_find_name(sites_at(sites, WEST), "orders") != NULL);
+}
+
+TEST(domain_apply, a_deleted_domain_is_gone_on_every_loop_and_late_messages_do_not_bring_it_back)
+{
+    sites_run(3, deletes);
+}
+
+/* --- positions and dead letters -----------------------------------------------------------------
+ */
+
+static int64_t
+position_of(struct sites *sites, const char *source)
+{
+    int64_t handled = 0;
+    EXPECT_OK(domains_position(sites_at(sites, WEST), source, sites->arena, &handled));
+    return handled;
+}
+
+static void
+positions(struct sites *sites)
+{
+    struct domains *west = sites_at(sites, WEST);
+    EXPECT_EQ(position_of(sites, "east"), -1);
+    EXPECT_OK(domains_set_position(west, "east", 7, sites->arena));
+    EXPECT_EQ(position_of(sites, "east"), -1); /* nothing to remember in an empty cluster */
+    sites_register(sites, WEST, "a", false);
+    EXPECT_OK(domains_set_position(west, "east", 7, sites->arena));
+    EXPECT_OK(domains_set_position(west, "south", 9, sites->arena));
+    EXPECT_OK(domains_set_position(west, "south", 3, sites->arena));
+    sites_reopen(sites, WEST);
+    EXPECT_EQ(position_of(sites, "east"), 7);
+    EXPECT_EQ(position_of(sites, "south"), 3);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 1);
+}
+
+TEST(domain_apply, a_position_is_durable_and_no_change_of_a_domain)
+{
+    sites_run(1, positions);
+}
+
+static struct domain_dead_letters
+letters_of(struct sites *sites, uint64_t after, size_t count_max)
+{
+    struct domain_dead_letters letters;
+    EXPECT_OK(domains_read_dead(sites_at(sites, WEST), after, INT64_MAX, count_max, sites->arena,
+                                &letters));
+    uint64_t count = 0;
+    EXPECT_OK(domains_count_dead(sites_at(sites, WEST), sites->arena, &count));
+    EXPECT(after > 0 || letters.has_more || letters.count == count);
+    return letters;
+}
+
+static void
+dead_letters(struct sites *sites)
+{
+    struct domains *west = sites_at(sites, WEST);
+    sites_register(sites, WEST, "orders", false);
+    sites_register(sites, WEST, "bills", false);
+    sites_register(sites, EAST, "orders", true);
+    sites_register(sites, EAST, "bills", true);
+    sites_register(sites, EAST, "fine", true);
+    sites_feed(sites, EAST);
+    sites->site[EAST].fed = 0;
+    sites_feed(sites, EAST); /* all of it again */
+    EXPECT(domains_find_name(west, "fine") != NULL);
+    EXPECT_EQ(domains_notification_version(west), 3);
+    struct domain_dead_letters letters = letters_of(sites, 0, 100);
+    EXPECT_EQ(letters.count, 2); /* each once */
+    EXPECT_EQ(letters.id[0], 1);
+    EXPECT_TEXT(letters.letter[0]->source, "east");
+    EXPECT(strstr(letters.letter[0]->reason, "orders") != NULL);
+    EXPECT(letters_of(sites, 0, 1).has_more);
+    EXPECT_EQ(letters_of(sites, 1, 1).id[0], 2);
+
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 2); /* nothing has changed */
+    sites_delete(sites, WEST, "bills");
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    letters = letters_of(sites, 0, 100);
+    EXPECT_EQ(letters.count, 1);
+    EXPECT_EQ(letters.id[0], 1);
+    EXPECT(domains_find_name(west, "bills")->record->domain->is_global_domain);
+
+    EXPECT_OK(domains_purge_dead(west, INT64_MAX, sites->arena));
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 0);
+    sites_reopen(sites, WEST);
+    sites->site[EAST].fed = 0;
+    sites_feed(sites, EAST);
+    EXPECT_EQ(letters_of(sites, 0, 100).id[0], 3); /* an id never comes back */
+    EXPECT_EQ(domains_newest_dead(sites_at(sites, WEST)), 3);
+}
+
+TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can_be)
+{
+    sites_run(1, dead_letters);
+}
+
+static void
+dead_first(struct sites *sites)
+{
+    ADMIN(ReplicationTask) *task = message_new(sites->arena, ADMIN_TYPE(replication_task));
+    EXPECT_OK(domains_apply(sites_at(sites, WEST), "east", task, sites->arena));
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 1);
+    sites_register(sites, WEST, "a", false);
+    EXPECT_EQ(sites_read_log(sites, WEST, 1, 10).count, 1);
+    sites_reopen(sites, WEST);
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 1);
+    EXPECT_EQ(sites_read_log(sites, WEST, 1, 10).count, 1);
+    EXPECT(sites_read_log(sites, WEST, 0, 10).is_cut);
+}
+
+TEST(domain_apply, a_dead_letter_is_kept_by_a_cluster_that_never_had_a_domain)
+{
+    sites_run(1, dead_first);
+}
+
+/* --- failovers ----------------------------------------------------------------------------------
+ */
+
+static struct domain_failovers
+list_failovers(struct sites *sites, int site, struct slice token, size_t count_max)
+{
+    struct domain_failovers failovers;
+    const char *id = domains_find_name(sites_at(sites, site), "orders")->id;
+    EXPECT_OK(domains_list_failovers(sites_at(sites, site), id, token, count_max, sites->arena,
+                                     &failovers));
+    return failovers;
+}
+
+static void
+history(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    EXPECT_EQ(list_failovers(sites, EAST, (struct slice){0}, 10).count, 0);
+    for (int i = 0; i < 7; i++) /* to west 1, to east 10, to west 11, … */
+        sites_failover(sites, EAST, "orders", i % 2 == 0 ? WEST : EAST);
+    struct slice token = {0};
+    int64_t version = 32; /* the newest is 31 */
+    size_t seen = 0, pages = 0;
+    do {
+        struct domain_failovers page = list_failovers(sites, EAST, token, 3);
+        for (size_t i = 0; i < page.count; i++, seen++) {
+            EXPECT(page.failover[i]->failover_version < version);
+            version = page.failover[i]->failover_version;
+        }
+        token = page.token;
+        pages++;
+    } while (token.length > 0);
+    EXPECT_EQ(seen, 7);
+    EXPECT_EQ(pages, 3);
+    EXPECT_EQ(version, 1);
+
+    sites_feed(sites, EAST);
+    sites->site[EAST].fed = 0;
+    sites_feed(sites, EAST);
+    EXPECT_EQ(list_failovers(sites, WEST, (struct slice){0}, 100).count, 7);
+
+    struct domain_failovers none;
+    const char *id = domains_find_name(sites_at(sites, EAST), "orders")->id;
+    static const char *const bad[] = {"x", "12345678", "1234567812345678", "1234567812345678\x01"};
+    for (size_t i = 0; i < array_length(bad); i++)
+        EXPECT_KIND(domains_list_failovers(sites_at(sites, EAST), id, slice_text(bad[i]), 3,
+                                           sites->arena, &none),
+                    ERR_BAD_REQUEST);
+    EXPECT_OK(domains_list_failovers(sites_at(sites, EAST), "nobody", (struct slice){0}, 3,
+                                     sites->arena, &none));
+    EXPECT_EQ(none.count, 0);
+}
+
+TEST(domain_apply, the_history_of_failovers_is_paged_newest_first_and_has_each_once)
+{
+    sites_run(1, history);
+}
+
+/* Both fail over while they cannot hear each other, in the same way: the history has both, once. */
+static void
+same_failover(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    sites_failover(sites, WEST, "orders", WEST);
+    sites_failover(sites, EAST, "orders", WEST);
+    sites_failover(sites, EAST, "orders", EAST);
+    uint64_t before = domains_notification_version(sites_at(sites, EAST));
+    for (int round = 0; round < 3; round++) {
+        sites->site[WEST].fed = 0;
+        sites_feed(sites, WEST); /* older than what east has */
+    }
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), before);
+    struct domain_failovers east = list_failovers(sites, EAST, (struct slice){0}, 100);
+    EXPECT_EQ(east.count, 3); /* to east, and twice to west */
+    EXPECT_EQ(east.failover[1]->failover_version, east.failover[2]->failover_version);
+    EXPECT(east.failover[1]->is_superseded != east.failover[2]->is_superseded);
+    EXPECT(strcmp(east.failover[1]->origin, east.failover[2]->origin) != 0);
+}
+
+TEST(domain_apply, a_failover_that_is_known_is_not_entered_again)
+{
+    sites_run(1, same_failover);
+}
+
+/* East moves the domain to south (2) while west, unheard, takes it for itself (1). */
+static void
+superseded(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    sites_failover(sites, WEST, "orders", WEST);
+    sites_failover(sites, EAST, "orders", SOUTH);
+    uint64_t before = domains_notification_version(sites_at(sites, EAST));
+    for (int round = 0; round < 3; round++) {
+        sites->site[WEST].fed = 0;
+        sites_feed(sites, WEST);
+    }
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), before);
+    struct domain_failovers east = list_failovers(sites, EAST, (struct slice){0}, 100);
+    EXPECT_EQ(east.count, 2);
+    EXPECT_EQ(east.failover[0]->failover_version, 2);
+    EXPECT_EQ(east.failover[1]->failover_version, 1);
+    EXPECT(!east.failover[0]->is_superseded && east.failover[1]->is_superseded);
+
+    sites_feed(sites, EAST);
+    EXPECT_TEXT(
+        domains_find_name(sites_at(sites, WEST), "orders")->record->domain->active_cluster_name,
+        "south");
+    struct domain_failovers west = list_failovers(sites, WEST, (struct slice){0}, 100);
+    EXPECT_EQ(west.count, 2);
+    EXPECT(!west.failover[0]->is_superseded && !west.failover[1]->is_superseded);
+}
+
+TEST(domain_apply, a_failover_that_came_too_late_changes_nothing_and_is_entered_once)
+{
+    sites_run(1, superseded);
+}

@@ -1,0 +1,156 @@
+/* domains_mix_test.c - two clusters that change the same domains at random, while messages are
+ * carried late, twice, and from far behind, and either owner is closed and read again. When
+ * everything was carried, both hold the same. */
+#include "base/random.h"
+#include "base/test.h"
+#include "domain/sites.h"
+
+#define STEPS    120
+#define NAMES    4
+#define BACK_MAX 90 /* the log keeps the newest 100 in any case */
+
+struct mix {
+    struct sites *sites;
+    struct random random;
+    uint64_t seed;
+};
+
+static int
+pick(struct mix *mix, int count)
+{
+    return (int)random_below(&mix->random, (uint64_t)count);
+}
+
+static bool
+exists(struct mix *mix, int site, const char *name)
+{
+    return domains_find_name(sites_at(mix->sites, site), name) != NULL;
+}
+
+static void
+change(struct mix *mix)
+{
+    static const char *const names[NAMES] = {"a", "b", "c", "d"};
+    const char *name = names[pick(mix, NAMES)];
+    int site = pick(mix, 2), what = pick(mix, 10);
+    if (what < 2 && !exists(mix, EAST, name)) {
+        sites_register(mix->sites, EAST, name, true);
+    } else if (what < 7 && exists(mix, site, name)) {
+        sites_failover(mix->sites, site, name, pick(mix, SITES_CLUSTERS));
+    } else if (what < 9 && exists(mix, EAST, name)) {
+        sites_describe(mix->sites, EAST, name,
+                       arena_format(mix->sites->arena, "%d", pick(mix, 1000)));
+    } else if (exists(mix, EAST, name) && pick(mix, 4) == 0) {
+        sites_delete(mix->sites, EAST, name);
+    }
+}
+
+/* As a follower does: then the log is trimmed behind it. */
+static void
+acknowledge(struct mix *mix, int from)
+{
+    struct arena *arena = mix->sites->arena;
+    const char *follower = arena_format(arena, "cluster:%s", sites_clusters[!from].name);
+    EXPECT_OK(domains_note_follower(sites_at(mix->sites, from), follower,
+                                    mix->sites->site[from].fed, arena));
+}
+
+static void
+carry(struct mix *mix)
+{
+    int from = pick(mix, 2);
+    struct site *site = &mix->sites->site[from];
+    uint64_t back = random_below(&mix->random, BACK_MAX);
+    if (pick(mix, 4) == 0)
+        site->fed = site->fed > back ? site->fed - back : 0;
+    sites_feed(mix->sites, from);
+    acknowledge(mix, from);
+}
+
+/* --- afterwards ---------------------------------------------------------------------------------
+ */
+
+static void
+compare_domain(struct mix *mix, const struct domain *east)
+{
+    const struct domain *west = domains_find_name(sites_at(mix->sites, WEST), east->name);
+    EXPECT(west != NULL);
+    const API(Domain) *one = east->record->domain, *other = west->record->domain;
+    EXPECT_TEXT(other->id, one->id);
+    EXPECT_TEXT(other->description, one->description);
+    EXPECT_TEXT(other->active_cluster_name, one->active_cluster_name);
+    EXPECT_EQ(other->failover_version, one->failover_version);
+    EXPECT_EQ(west->record->config_version, east->record->config_version);
+    EXPECT_EQ(one->failover_version % 10,
+              cluster_group_find(&mix->sites->site[EAST].group, one->active_cluster_name)
+                  ->initial_failover_version);
+}
+
+/* Is every failover of one site in the history of the other? */
+static void
+compare_history(struct mix *mix, int site, const char *id)
+{
+    struct domain_failovers here, there;
+    struct arena *arena = mix->sites->arena;
+    EXPECT_OK(domains_list_failovers(sites_at(mix->sites, site), id, (struct slice){0}, 1000, arena,
+                                     &here));
+    EXPECT_OK(domains_list_failovers(sites_at(mix->sites, !site), id, (struct slice){0}, 1000,
+                                     arena, &there));
+    for (size_t i = 0; i < here.count; i++) {
+        bool is_found = false;
+        for (size_t j = 0; j < there.count; j++)
+            is_found |= there.failover[j]->failover_version == here.failover[i]->failover_version;
+        if (!is_found)
+            TEST_FAIL("seed %llu: %s knows failover version %lld of %s, the other does not",
+                      (unsigned long long)mix->seed, sites_clusters[site].name,
+                      (long long)here.failover[i]->failover_version, id);
+    }
+}
+
+static void
+compare(struct mix *mix)
+{
+    struct domain *all[NAMES + 1];
+    size_t count = domains_list(sites_at(mix->sites, EAST), "", all, NAMES + 1);
+    EXPECT_EQ(domains_count(sites_at(mix->sites, WEST)), count);
+    for (size_t i = 0; i < count; i++)
+        domain_take(all[i]);
+    for (size_t i = 0; i < count; i++) {
+        compare_domain(mix, all[i]);
+        compare_history(mix, EAST, all[i]->id);
+        compare_history(mix, WEST, all[i]->id);
+        domain_drop(all[i]);
+    }
+    for (int site = 0; site < 2; site++) { /* one row of the log for each version */
+        uint64_t newest = domains_notification_version(sites_at(mix->sites, site));
+        struct domain_changes log = sites_read_log(mix->sites, site, 0, 1000);
+        EXPECT(log.is_cut || log.count == newest);
+        uint64_t dead = 1;
+        EXPECT_OK(domains_count_dead(sites_at(mix->sites, site), mix->sites->arena, &dead));
+    }
+}
+
+static void
+mix_run(struct sites *sites)
+{
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct mix mix = {.sites = sites, .seed = test_seed(i)};
+        random_seed(&mix.random, mix.seed);
+        for (int step = 0; step < STEPS; step++) {
+            if (pick(&mix, 3) == 0)
+                carry(&mix);
+            else
+                change(&mix);
+            if (pick(&mix, 40) == 0)
+                sites_reopen(sites, pick(&mix, 2));
+        }
+        for (int round = 0; round < 4; round++)
+            sites_feed(sites, round % 2);
+        compare(&mix);
+    }
+}
+
+TEST(domain_mix, clusters_that_change_the_same_domains_at_random_come_to_the_same_end)
+{
+    sites_run(1, mix_run);
+}

@@ -1,0 +1,209 @@
+/* log.c - the log of changes: who follows the domains reads it in order. See domains.h.
+ *
+ * Each change has a row under the notification version that it left, so what is between two
+ * versions can be counted: if a row is missing, it was trimmed, and the reader gets the newest
+ * records of all domains that changed since, which brings it to the same end: the last records of
+ * deleted domains are among them. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "domain/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "store/key.h"
+#include "wire/message.h"
+
+static struct error *
+decode_change(struct slice bytes, struct arena *arena, const STORED(DomainChange) **change)
+{
+    STORED(DomainChange) *decoded = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(domain_change), bytes, &decoded);
+    if (err != NULL)
+        return error_wrap(err, "reading the log of the domains");
+    if (decoded->format != DOMAIN_CHANGE_FORMAT || decoded->record == NULL ||
+        decoded->record->domain == NULL)
+        return error_new(arena, ERR_CORRUPT,
+                         "a row of the log of the domains has a form that is not known");
+    *change = decoded;
+    return NULL;
+}
+
+/* Takes the rows over if none is missing behind `after`. */
+static struct error *
+take_rows(const struct rows *rows, uint64_t after, struct arena *arena,
+          struct domain_changes *changes)
+{
+    changes->version = arena_zalloc(arena, rows->count, sizeof *changes->version);
+    changes->change = arena_zalloc(arena, rows->count, sizeof *changes->change);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct slice key = rows->row[i].key;
+        if (!key_take_u64(&key, &changes->version[i]))
+            return error_new(arena, ERR_CORRUPT, "a key of the log of the domains is no number");
+        if (changes->version[i] != after + 1 + i) {
+            changes->is_cut = true;
+            return NULL;
+        }
+        struct error *err = decode_change(rows->row[i].value, arena, &changes->change[i]);
+        if (err != NULL)
+            return err;
+    }
+    changes->count = rows->count;
+    return NULL;
+}
+
+struct error *
+log_scan(struct domains *domains, uint64_t after, uint64_t to, size_t count_max,
+         struct arena *arena, struct domain_changes *changes)
+{
+    check(after < to && count_max > 0);
+    struct scan scan = {.partition = PARTITION_OF_DOMAINS,
+                        .kind = ROW_DOMAIN_LOG,
+                        .from = key_of_number(after + 1, arena),
+                        .to = key_of_number(to + 1, arena),
+                        .rows_max = count_max};
+    struct rows rows;
+    *changes = (struct domain_changes){.newest = to};
+    struct error *err = store_scan(domains->options.store, &scan, arena, &rows);
+    if (err == NULL && rows.count == 0)
+        changes->is_cut = true;
+    if (err == NULL && rows.count > 0)
+        err = take_rows(&rows, after, arena, changes);
+    return err;
+}
+
+struct error *
+log_read_floor(struct domains *domains, uint64_t guard, struct arena *arena)
+{
+    struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = ROW_DOMAIN_LOG, .rows_max = 1};
+    struct rows rows;
+    struct error *err = store_scan(domains->options.store, &scan, arena, &rows);
+    if (err != NULL)
+        return err;
+    domains->log_floor = guard;
+    uint64_t first = 0;
+    if (rows.count > 0 && key_take_u64(&rows.row[0].key, &first) && first > 0 && first <= guard)
+        domains->log_floor = first - 1;
+    return NULL;
+}
+
+/* --- in place of what was trimmed ---------------------------------------------------------------
+ */
+
+static int
+compare_versions(const void *one, const void *other)
+{
+    const struct domain *left = *(struct domain *const *)one;
+    const struct domain *right = *(struct domain *const *)other;
+    int64_t l = left->record->notification_version, r = right->record->notification_version;
+    return l < r ? -1 : l > r;
+}
+
+static const STORED(DomainChange) *
+change_from(const struct domain *domain, struct arena *arena)
+{
+    STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
+    change->format = DOMAIN_CHANGE_FORMAT;
+    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    if (book_is_deleted(domain))
+        change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+    else if (domain->record->notification_version == 1) /* the first change of all made it */
+        change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
+    change->is_replicated = true; /* it may be, and nobody can tell any more */
+    STORED(DomainRecord) *record = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(domain_record), domain->bytes, &record);
+    check_that(err == NULL, "a record that decoded once does not decode again");
+    change->record = record;
+    return change;
+}
+
+/* The newest durable records after `after`. No yield, so they are of one moment. */
+static void
+take_records(const struct domains *domains, uint64_t after, size_t count_max, struct arena *arena,
+             struct domain_changes *changes)
+{
+    const struct map *known = domains->books[0].ids;
+    struct domain **found = arena_zalloc(arena, map_count(known), sizeof(struct domain *));
+    size_t count = 0, cursor = 0;
+    void *value = NULL;
+    while (map_next(known, &cursor, NULL, &value)) {
+        struct domain *domain = value;
+        if ((uint64_t)domain->record->notification_version > after)
+            found[count++] = domain;
+    }
+    qsort(found, count, sizeof *found, compare_versions);
+    count = count > count_max ? count_max : count;
+    *changes = (struct domain_changes){.count = count, .newest = domains->durable, .is_cut = true};
+    changes->version = arena_zalloc(arena, count, sizeof *changes->version);
+    changes->change = arena_zalloc(arena, count, sizeof *changes->change);
+    for (size_t i = 0; i < count; i++) {
+        changes->version[i] = (uint64_t)found[i]->record->notification_version;
+        changes->change[i] = change_from(found[i], arena);
+    }
+}
+
+/* --- following ----------------------------------------------------------------------------------
+ */
+
+/* A reader that knows more than we do: another host was faster and we hear of it soon, or our store
+ * was restored from a backup, and it has to begin anew. */
+static struct error *
+check_ahead(struct domains *domains, struct arena *arena, uint64_t *after)
+{
+    if (*after <= domains->durable)
+        return NULL;
+    uint64_t guard = 0;
+    struct error *err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, &guard);
+    if (err == NULL && guard < *after)
+        *after = 0;
+    return err;
+}
+
+static struct error *
+wait_growth(struct domains *domains, uint64_t after, int64_t deadline, struct arena *arena)
+{
+    while (after >= domains->durable && !domains->is_silent && !domains->is_closing) {
+        enum wake wake = fiber_cond_wait(&domains->grew, deadline);
+        if (wake == WAKE_CANCELLED)
+            return wake_error(wake, arena, "waiting for a change of a domain");
+        if (wake == WAKE_DEADLINE)
+            break;
+    }
+    return NULL;
+}
+
+struct error *
+domains_read_log(struct domains *domains, uint64_t after, size_t count_max, int64_t deadline,
+                 struct arena *arena, struct domain_changes *changes)
+{
+    check(loop_index(loop_self()) == 0);
+    struct error *err = check_ahead(domains, arena, &after);
+    if (err == NULL)
+        err = wait_growth(domains, after, deadline, arena);
+    if (err != NULL)
+        return err;
+    *changes = (struct domain_changes){.newest = domains->durable};
+    if (after >= domains->durable)
+        return NULL;
+    bool is_cut = after < domains->log_floor;
+    if (!is_cut) {
+        err = log_scan(domains, after, domains->durable, count_max, arena, changes);
+        if (err != NULL)
+            return err;
+        is_cut = changes->is_cut;
+    }
+    if (is_cut) {
+        mark("domain_log_cut");
+        take_records(domains, after, count_max, arena, changes);
+    }
+    return NULL;
+}
+
+void
+domains_end_waits(struct domains *domains)
+{
+    check(loop_index(loop_self()) == 0);
+    domains->is_silent = true;
+    fiber_cond_broadcast(&domains->grew);
+}

@@ -1,0 +1,220 @@
+/* merge_test.c - three clusters that change the same domains at the same time end up with the same
+ * records, whatever happens to their messages.
+ *
+ * Method: pure records, no store and no server. Clusters take random wishes (register, settings,
+ * failovers of domains and attributes, deprecate, delete) and receive each other's messages, as
+ * bytes, in one of two ways, chosen by the seed:
+ *
+ *   any order   a message may come at any time, and any number of times; no deletes
+ *   in order    each source's messages come in their order, but the reader falls back now and then
+ *               and reads some again, as after a crash; deletes, and names used again
+ *
+ * Either way, in half of the runs a cluster passes on what it heard, as the real ones do.
+ *
+ * In every step the checker looks at what the change did; at the end all messages are delivered,
+ * parked ones are tried again, and then the records are compared but for what is each cluster's
+ * own. A planted fault that it finds is failover_version_ge. */
+#include "domain/merge_world.h"
+#include "wire/message.h"
+
+/* --- messages ----------------------------------------------------------------------------------
+ */
+
+static struct error *
+decide_packet(struct world *world, struct node *node, const struct packet *packet,
+              struct domain_decision *decision)
+{
+    ADMIN(ReplicationTask) *task = NULL;
+    EXPECT_OK(message_decode(world->arena, ADMIN_TYPE(replication_task), packet->bytes, &task));
+    const ADMIN(DomainTaskAttributes) *attributes = task->domain_task_attributes;
+    struct domain_rules rules = sample_rules(node->index);
+    struct domain_moment moment = next_moment(world, node);
+    struct domain **by_id = find_id(node, attributes->id);
+    return domain_decide_replicated(
+        find_name(node, attributes->domain->name), by_id == NULL ? NULL : *by_id, attributes,
+        sample_names[packet->source], &rules, &moment, world->arena, decision);
+}
+
+/* A message that was just handled changes nothing when it comes once more. */
+static void
+receive(struct world *world, struct node *node, const struct packet *packet)
+{
+    struct domain_decision decision = {0};
+    struct error *err = decide_packet(world, node, packet, &decision);
+    if (err != NULL) {
+        EXPECT_KIND(err, ERR_BAD_REQUEST);
+        EXPECT(world->is_ordered); /* a name that was used again, before we heard of its delete */
+        EXPECT(node->parked_count < PARKED_MAX);
+        node->parked[node->parked_count++] = *packet;
+        return;
+    }
+    const char *id =
+        decision.next == NULL ? NULL : arena_text(world->arena, decision.next->domain->id);
+    store(world, node, &decision);
+    if (world->is_relaying && decision.what != DOMAIN_UNCHANGED)
+        announce(world, node, id, &decision);
+    EXPECT_OK(decide_packet(world, node, packet, &decision));
+    EXPECT_EQ(decision.what, DOMAIN_UNCHANGED);
+}
+
+static void
+step_receive(struct world *world)
+{
+    struct node *node = &world->nodes[below(world, NODES)];
+    int from = (node->index + 1 + (int)below(world, NODES - 1)) % NODES;
+    const struct node *source = &world->nodes[from];
+    if (source->sent_count == 0)
+        return;
+    if (!world->is_ordered) {
+        size_t which = (size_t)below(world, source->sent_count); /* also one that came already */
+        node->is_received[from][which] = true;
+        receive(world, node, &source->sent[which]);
+        return;
+    }
+    size_t *position = &node->position[from];
+    if (below(world, 10) == 0) /* as after a crash: some come again */
+        *position -= (size_t)below(world, *position < 4 ? *position + 1 : 4);
+    if (*position < source->sent_count)
+        receive(world, node, &source->sent[(*position)++]);
+}
+
+/* What is still on its way from one to the other; false: nothing. */
+static bool
+deliver_rest(struct world *world, struct node *node, int from)
+{
+    const struct node *source = &world->nodes[from];
+    bool has_any = false;
+    for (size_t i = world->is_ordered ? node->position[from] : 0; i < source->sent_count; i++) {
+        if (!world->is_ordered && node->is_received[from][i])
+            continue;
+        node->is_received[from][i] = has_any = true;
+        node->position[from] = i + 1;
+        receive(world, node, &source->sent[i]);
+    }
+    return has_any;
+}
+
+static void
+heal(struct world *world)
+{
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (int i = 0; i < NODES * NODES; i++) {
+            int to = i / NODES, from = i % NODES;
+            goes_on = (to != from && deliver_rest(world, &world->nodes[to], from)) || goes_on;
+        }
+    }
+}
+
+/* A person merges what was parked. */
+static void
+merge_parked(struct world *world)
+{
+    for (int to = 0; to < NODES; to++) {
+        struct node *node = &world->nodes[to];
+        size_t count = node->parked_count;
+        for (size_t i = 0; i < count; i++)
+            receive(world, node, &node->parked[i]);
+        EXPECT_EQ(node->parked_count, count);
+    }
+    heal(world);
+}
+
+/* --- at the end --------------------------------------------------------------------------------
+ */
+
+/* The record without what is each cluster's own. */
+static struct slice
+common_part(const struct domain *domain, struct arena *arena)
+{
+    STORED(DomainRecord) record = *domain->record;
+    record.notification_version = record.failover_notification_version = 0;
+    record.last_updated_time = 0;
+    record.n_recent_failovers = 0;
+    return message_encode(arena, &record.base);
+}
+
+static void
+expect_same(struct world *world, struct node *one, struct node *other)
+{
+    for (size_t i = 0; i < one->known_count; i++) {
+        struct domain *domain = one->known[i], **twin = find_id(other, domain->id);
+        if (is_deleted(domain)) {
+            EXPECT(twin == NULL || is_deleted(*twin));
+            continue;
+        }
+        EXPECT(twin != NULL && !is_deleted(*twin));
+        struct slice ours = common_part(domain, world->arena);
+        struct slice theirs = common_part(*twin, world->arena);
+        EXPECT_TEXT(sample_print(domain->record->domain->active_clusters, world->arena),
+                    sample_print((*twin)->record->domain->active_clusters, world->arena));
+        EXPECT_EQ(domain->record->domain->failover_version,
+                  (*twin)->record->domain->failover_version);
+        EXPECT(slice_equal(ours, theirs));
+    }
+}
+
+/* Every failover of a domain that is still there is in every history, also when messages overtake
+ * each other. */
+static void
+expect_histories(struct world *world)
+{
+    for (size_t i = 0; i < world->made_count; i++) {
+        const struct entry *made = &world->made[i];
+        for (int n = 0; n < NODES; n++) {
+            struct node *node = &world->nodes[n];
+            struct domain **domain = find_id(node, made->domain_id);
+            if (domain != NULL && !is_deleted(*domain) &&
+                !has_entry(node->history, node->history_count, made->domain_id,
+                           made->failover_version))
+                TEST_FAIL("%s lacks failover %lld", sample_names[n],
+                          (long long)made->failover_version);
+        }
+    }
+}
+
+static void
+world_drop(struct world *world)
+{
+    for (int n = 0; n < NODES; n++) {
+        for (size_t i = 0; i < world->nodes[n].known_count; i++)
+            domain_drop(world->nodes[n].known[i]);
+    }
+    arena_free(world->arena);
+}
+
+static void
+run(uint64_t seed)
+{
+    struct arena *arena = arena_new(0);
+    struct world *world = arena_make(arena, struct world);
+    world->arena = arena;
+    world->is_ordered = seed % 2 == 0;
+    world->is_relaying = seed / 2 % 2 == 0;
+    world->nodes = arena_zalloc(arena, NODES, sizeof *world->nodes);
+    random_seed(&world->random, seed);
+    for (int n = 0; n < NODES; n++)
+        world->nodes[n].index = n;
+    for (int i = 0; i < STEPS; i++) {
+        if (below(world, 2) == 0)
+            step_wish(world);
+        else
+            step_receive(world);
+    }
+    heal(world);
+    merge_parked(world);
+    for (int n = 1; n < NODES; n++) {
+        expect_same(world, &world->nodes[0], &world->nodes[n]);
+        expect_same(world, &world->nodes[n], &world->nodes[0]);
+    }
+    expect_histories(world);
+    world_drop(world);
+}
+
+TEST(merge, clusters_agree_in_the_end_whatever_happens_to_their_messages)
+{
+    for (int i = 0; i < test_seed_count(); i++) {
+        for (uint64_t kind = 0; kind < 4; kind++)
+            run(4 * test_seed(i) + kind);
+    }
+}

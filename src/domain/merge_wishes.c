@@ -1,0 +1,132 @@
+/* merge_wishes.c - what clients ask for, at random. See merge_world.h. */
+#include "domain/merge_world.h"
+#include "wire/message.h"
+
+void
+announce(struct world *world, struct node *node, const char *id,
+         const struct domain_decision *decision)
+{
+    static const int operations[] = {
+        [DOMAIN_CREATED] = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE),
+        [DOMAIN_UPDATED] = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE),
+        [DOMAIN_DELETED] = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE),
+    };
+    EXPECT(decision->what != DOMAIN_UNCHANGED);
+    STORED(DomainChange) *change = message_new(world->arena, STORED_TYPE(domain_change));
+    change->operation = operations[decision->what];
+    change->record = (STORED(DomainRecord) *)(*find_id(node, id))->record;
+    change->failover = decision->failover;
+    ADMIN(ReplicationTask) *task = domain_replication_task(change, world->arena);
+    EXPECT(node->sent_count < MESSAGES_MAX);
+    node->sent[node->sent_count++] =
+        (struct packet){node->index, message_encode(world->arena, &task->base)};
+}
+static const char *const names[] = {"orders", "bills"};
+
+static const char *
+random_attributes(struct world *world)
+{
+    const char *text = "";
+    uint64_t count = 1 + below(world, 2);
+    uint64_t first = below(world, 3);
+    for (uint64_t i = 0; i < count; i++)
+        text = arena_format(world->arena, "%s%scity.%c:%s", text, i > 0 ? "," : "",
+                            (char)('a' + (first + i) % 3), sample_names[below(world, 3)]);
+    return text;
+}
+
+static struct error *
+wish_register(struct world *world, const char *name, const struct domain *current,
+              const struct domain_rules *rules, const struct domain_moment *moment,
+              struct domain_decision *decision)
+{
+    const char *attributes = below(world, 2) == 0 ? random_attributes(world) : NULL;
+    API(RegisterDomainRequest) *request =
+        sample_register((int)below(world, 3), attributes, world->arena);
+    request->name = (char *)name;
+    return domain_decide_register(current, request, rules, moment, world->arena, decision);
+}
+
+static struct error *
+wish_settings(struct world *world, const char *name, const struct domain *current,
+              const struct domain_rules *rules, const struct domain_moment *moment,
+              struct domain_decision *decision)
+{
+    API(UpdateDomainRequest) *request = sample_update("description", world->arena);
+    request->name = (char *)name;
+    request->description = arena_format(world->arena, "at %llu", (unsigned long long)world->now);
+    return domain_decide_update(current, request, rules, moment, world->arena, decision);
+}
+
+static struct error *
+wish_attributes(struct world *world, const char *name, const struct domain *current,
+                const struct domain_rules *rules, const struct domain_moment *moment,
+                struct domain_decision *decision)
+{
+    API(UpdateDomainRequest) *request = sample_update("active_clusters", world->arena);
+    request->name = (char *)name;
+    request->active_clusters = sample_attributes(random_attributes(world), world->arena);
+    return domain_decide_update(current, request, rules, moment, world->arena, decision);
+}
+
+static struct error *
+wish_failover(struct world *world, const char *name, const struct domain *current,
+              const struct domain_rules *rules, const struct domain_moment *moment,
+              struct domain_decision *decision)
+{
+    bool moves_domain = below(world, 2) == 0;
+    API(FailoverDomainRequest) *request =
+        sample_failover(moves_domain ? sample_names[below(world, 3)] : NULL,
+                        moves_domain ? NULL : random_attributes(world), world->arena);
+    request->domain_name = (char *)name;
+    return domain_decide_failover(current, request, rules, moment, world->arena, decision);
+}
+
+static struct error *
+wish_retire(struct world *world, const char *name, const struct domain *current,
+            const struct domain_rules *rules, const struct domain_moment *moment,
+            struct domain_decision *decision)
+{
+    if (below(world, 2) == 0) {
+        API(DeprecateDomainRequest) *request =
+            message_new(world->arena, API_TYPE(deprecate_domain_request));
+        request->name = (char *)name;
+        return domain_decide_deprecate(current, request, rules, moment, world->arena, decision);
+    }
+    API(DeleteDomainRequest) *request = message_new(world->arena, API_TYPE(delete_domain_request));
+    request->name = (char *)name;
+    return domain_decide_delete(current, request, rules, moment, world->arena, decision);
+}
+
+struct wish_kind {
+    struct error *(*decide)(struct world *world, const char *name, const struct domain *current,
+                            const struct domain_rules *rules, const struct domain_moment *moment,
+                            struct domain_decision *decision);
+};
+
+static const struct wish_kind wishes[] = {{wish_register}, {wish_settings},   {wish_failover},
+                                          {wish_failover}, {wish_attributes}, {wish_retire}};
+
+void
+step_wish(struct world *world)
+{
+    struct node *node = &world->nodes[below(world, 2) == 0 ? EAST : (int)below(world, NODES)];
+    size_t choices = array_length(wishes) - !world->is_ordered; /* the last one deletes */
+    const char *name = names[below(world, array_length(names))];
+    struct domain_rules rules = sample_rules(node->index);
+    struct domain_moment moment = next_moment(world, node);
+    struct domain_decision decision = {0};
+    struct error *err = wishes[below(world, choices)].decide(world, name, find_name(node, name),
+                                                             &rules, &moment, &decision);
+    if (err != NULL) {
+        EXPECT(err->kind == ERR_BAD_REQUEST || err->kind == ERR_ENTITY_NOT_EXISTS ||
+               err->kind == ERR_DOMAIN_ALREADY_EXISTS);
+        return;
+    }
+    const char *id = arena_text(world->arena, decision.next->domain->id);
+    store(world, node, &decision);
+    announce(world, node, id, &decision);
+    if (decision.failover != NULL)
+        world->made[world->made_count++] =
+            (struct entry){decision.failover->domain_id, decision.failover->failover_version};
+}

@@ -1,0 +1,73 @@
+/* merge_world.h - three clusters as pure records, without a store: for merge_test.c. */
+#ifndef CADENZA_DOMAIN_MERGE_WORLD_H
+#define CADENZA_DOMAIN_MERGE_WORLD_H
+
+#include "base/random.h"
+#include "base/test.h"
+#include "domain/samples.h"
+
+enum {
+    NODES = 3,
+    STEPS = 120,
+    DOMAINS_MAX = STEPS,
+    MESSAGES_MAX = 8 * STEPS,
+    ENTRIES_MAX = 16 * STEPS,
+    PARKED_MAX = 16 * STEPS
+};
+
+struct packet {
+    int source;
+    struct slice bytes; /* ReplicationTask */
+};
+
+struct entry {
+    const char *domain_id;
+    int64_t failover_version;
+};
+
+struct node {
+    int index;
+    uint64_t notification_version;
+    struct domain *known[DOMAINS_MAX]; /* deleted ones too: their last record */
+    size_t known_count;
+    struct packet sent[MESSAGES_MAX];
+    size_t sent_count;
+    size_t position[NODES]; /* in order: how much of each log was read */
+    bool is_received[NODES][MESSAGES_MAX];
+    struct entry history[ENTRIES_MAX];
+    size_t history_count;
+    struct packet parked[PARKED_MAX];
+    size_t parked_count;
+};
+
+struct world {
+    struct arena *arena;
+    struct random random;
+    bool is_ordered;
+    bool is_relaying; /* what came from one is passed on to the others */
+    uint64_t now;     /* counts moments, of all nodes */
+    struct node *nodes;
+    struct entry made[ENTRIES_MAX]; /* every failover that was acknowledged somewhere */
+    size_t made_count;
+};
+
+/* Uniform in 0 .. bound - 1. */
+uint64_t below(struct world *world, uint64_t bound);
+bool is_deleted(const struct domain *domain);
+/* NULL: none; deleted ones have no name any more. */
+struct domain *find_name(const struct node *node, const char *name);
+/* Where it is, deleted or not; NULL: never heard of. */
+struct domain **find_id(struct node *node, const char *id);
+bool has_entry(const struct entry *entries, size_t count, const char *domain_id,
+               int64_t failover_version);
+struct domain_moment next_moment(struct world *world, const struct node *node);
+/* Tells the others of a change that was just stored. */
+void announce(struct world *world, struct node *node, const char *id,
+              const struct domain_decision *decision);
+/* Stores what was decided, as an owner would, and checks what the change did. */
+void store(struct world *world, struct node *node, const struct domain_decision *decision);
+
+/* A random cluster is asked for a random thing; if it agrees, the others are told. */
+void step_wish(struct world *world);
+
+#endif

@@ -1,0 +1,408 @@
+/* replicated_test.c - changes that other clusters made, merged: each rule alone. That the rules
+ * together make all clusters agree is shown by merge_test.c. */
+#include "base/test.h"
+#include "domain/samples.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* What one cluster knows of "orders", and what became of the last message. */
+struct fixture {
+    struct arena *arena;
+    struct domain_rules rules;
+    struct domain *domain; /* NULL: nothing yet */
+    struct domain_decision decision;
+    uint64_t moment;
+};
+
+static void
+fixture_drop(struct fixture *fixture)
+{
+    domain_drop(fixture->domain);
+    arena_free(fixture->arena);
+}
+
+static struct fixture
+fixture_in(int cluster)
+{
+    return (struct fixture){.arena = arena_new(0), .rules = sample_rules(cluster), .moment = 50};
+}
+
+#define FIXTURE(name, cluster) scoped(fixture_drop) struct fixture name = fixture_in(cluster)
+
+/* Tells what the change is, as a cluster of our make does: a failover of the domain. */
+static void
+tell(struct fixture *fixture, ADMIN(DomainTaskAttributes) *task)
+{
+    STORED(FailoverRecord) *failover = message_new(fixture->arena, STORED_TYPE(failover_record));
+    API(ClusterFailover) *move = message_new(fixture->arena, API_TYPE(cluster_failover));
+    failover->id = arena_format(fixture->arena, "f-%lld", (long long)task->failover_version);
+    failover->domain_id = task->id;
+    failover->failover_version = task->failover_version;
+    failover->origin = "north";
+    move->to_cluster = message_new(fixture->arena, API_TYPE(active_cluster_info));
+    move->to_cluster->active_cluster_name = task->domain->active_cluster_name;
+    move->to_cluster->failover_version = task->failover_version;
+    failover->n_cluster_failovers = 1;
+    failover->cluster_failovers = &move;
+    task->tells_failovers = true;
+    task->failover_record = presence_make_bytes(message_encode(fixture->arena, &failover->base));
+}
+
+/* The change is none, or the sender does not tell. */
+static ADMIN(DomainTaskAttributes) *
+untold(ADMIN(DomainTaskAttributes) *task, bool tells_failovers)
+{
+    task->tells_failovers = tells_failovers;
+    task->failover_record = (ProtobufCBinaryData){0};
+    return task;
+}
+
+/* A failover: versions and active cluster are all that differs between two of them. */
+static ADMIN(DomainTaskAttributes) *
+message(struct fixture *fixture, int64_t config_version, int64_t failover_version,
+        const char *attributes)
+{
+    ADMIN(DomainTaskAttributes) *task =
+        message_new(fixture->arena, ADMIN_TYPE(domain_task_attributes));
+    task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    task->id = "id-1";
+    task->config_version = config_version;
+    task->failover_version = failover_version;
+    task->previous_failover_version = -1;
+    task->domain = message_new(fixture->arena, API_TYPE(domain));
+    task->domain->name = "orders";
+    task->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED);
+    task->domain->description =
+        arena_format(fixture->arena, "config %lld", (long long)config_version);
+    task->domain->active_cluster_name = (char *)sample_names[failover_version % 10];
+    task->domain->n_clusters = 3;
+    task->domain->clusters = sample_clusters(fixture->arena, 3);
+    if (attributes != NULL)
+        task->domain->active_clusters = sample_attributes(attributes, fixture->arena);
+    tell(fixture, task);
+    return task;
+}
+
+static ADMIN(DomainTaskAttributes) *
+creation(struct fixture *fixture)
+{
+    ADMIN(DomainTaskAttributes) *task = message(fixture, 0, 0, NULL);
+    task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
+    return untold(task, true);
+}
+
+/* The message comes from `source`; what it changes is adopted. */
+static struct error *
+receive(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, int source)
+{
+    struct domain_moment moment = sample_moment(++fixture->moment);
+    const struct domain *known = fixture->domain;
+    const struct domain *by_name =
+        known != NULL && strcmp(known->name, task->domain->name) == 0 &&
+                known->record->domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED)
+            ? known
+            : NULL;
+    const struct domain *by_id = known != NULL && strcmp(known->id, task->id) == 0 ? known : NULL;
+    struct error *err =
+        domain_decide_replicated(by_name, by_id, task, sample_names[source], &fixture->rules,
+                                 &moment, fixture->arena, &fixture->decision);
+    if (err != NULL || fixture->decision.what == DOMAIN_UNCHANGED)
+        return err;
+    fixture->decision.next->notification_version = (int64_t)fixture->moment + 1;
+    struct domain *next = domain_from_record(fixture->decision.next);
+    domain_drop(fixture->domain); /* what was decided points into it */
+    fixture->decision.next = (STORED(DomainRecord) *)next->record;
+    fixture->domain = next;
+    return NULL;
+}
+
+#define DOMAIN_OF(fixture)  ((fixture).domain->record->domain)
+#define RECORD_OF(fixture)  ((fixture).domain->record)
+#define PRINT_OF(fixture)   sample_print(DOMAIN_OF(fixture)->active_clusters, (fixture).arena)
+#define NOTICED_OF(fixture) ((uint64_t)RECORD_OF(fixture)->failover_notification_version)
+
+/* D-009, D-043. */
+TEST(replicated, a_created_domain_is_the_same_here)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    EXPECT_EQ(west.decision.what, DOMAIN_CREATED);
+    EXPECT(west.decision.failover == NULL);
+    EXPECT_TEXT(west.domain->id, "id-1");
+    EXPECT(DOMAIN_OF(west)->is_global_domain);
+    EXPECT_EQ(DOMAIN_OF(west)->failover_version, 0);
+    EXPECT_EQ(DOMAIN_OF(west)->history_archival_status,
+              API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED));
+    EXPECT_EQ(RECORD_OF(west)->config_version, 0);
+    EXPECT_EQ(RECORD_OF(west)->previous_failover_version, -1);
+    EXPECT_EQ(NOTICED_OF(west), 0);
+    EXPECT_OK(receive(&west, creation(&west), EAST)); /* again */
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    EXPECT(west.decision.failover == NULL);
+}
+
+/* D-043: a cluster that joins late, or a message that overtook. */
+TEST(replicated, an_update_of_an_unknown_domain_creates_it)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, message(&west, 3, 12, "city.a:west=1"), NORTH));
+    EXPECT_EQ(west.decision.what, DOMAIN_CREATED);
+    EXPECT_EQ(RECORD_OF(west)->config_version, 3);
+    EXPECT_EQ(DOMAIN_OF(west)->failover_version, 12);
+    EXPECT_TEXT(PRINT_OF(west), "city.a:west=1");
+    EXPECT_EQ(NOTICED_OF(west), west.moment);
+    EXPECT_EQ(west.decision.failover->failover_version, 12);
+    EXPECT(west.decision.failover->cluster_failovers[0]->from_cluster == NULL);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    EXPECT(west.decision.failover == NULL);
+}
+
+/* D-042, every combination of older, equal and newer. */
+TEST(replicated, settings_and_active_cluster_count_each_by_their_own_version)
+{
+    for (int64_t config = 4; config <= 6; config++) {
+        for (int64_t step = -1; step <= 1; step++) {
+            FIXTURE(west, WEST);
+            EXPECT_OK(receive(&west, message(&west, 5, 20, NULL), NORTH));
+            uint64_t noticed = NOTICED_OF(west);
+            int64_t version = step < 0 ? 12 : step == 0 ? 20 : 21;
+            EXPECT_OK(receive(&west, message(&west, config, version, NULL), NORTH));
+            bool has_config = config == 6, has_moved = step > 0;
+            EXPECT_EQ(west.decision.what,
+                      has_config || has_moved ? DOMAIN_UPDATED : DOMAIN_UNCHANGED);
+            EXPECT_EQ(RECORD_OF(west)->config_version, has_config ? 6 : 5);
+            EXPECT_TEXT(DOMAIN_OF(west)->description, has_config ? "config 6" : "config 5");
+            EXPECT_EQ(DOMAIN_OF(west)->failover_version, has_moved ? 21 : 20);
+            EXPECT_TEXT(DOMAIN_OF(west)->active_cluster_name, has_moved ? "west" : "east");
+            EXPECT_EQ(NOTICED_OF(west), has_moved ? west.moment : noticed); /* D-040 */
+            EXPECT(west.decision.failover->is_superseded == (step < 0));
+        }
+    }
+}
+
+/* Two clusters move different attributes at the same time: neither move may be lost, whichever of
+ * the two has the greater version for the domain. */
+TEST(replicated, attributes_are_merged_one_by_one_whatever_the_domain_says)
+{
+    static const int64_t versions[] = {12, 20, 21}; /* older, equal, newer */
+    for (size_t i = 0; i < array_length(versions); i++) {
+        FIXTURE(west, WEST);
+        EXPECT_OK(receive(&west, message(&west, 0, 20, "city.a:north=22,city.b:east=0"), NORTH));
+        ADMIN(DomainTaskAttributes) *task =
+            message(&west, 0, versions[i], "city.a:east=10,city.b:west=11,city.c:west=1");
+        EXPECT_OK(receive(&west, untold(task, false), NORTH)); /* of another make */
+        EXPECT_EQ(west.decision.what, DOMAIN_UPDATED);
+        EXPECT_TEXT(PRINT_OF(west), "city.a:north=22,city.b:west=11,city.c:west=1");
+        EXPECT_EQ(DOMAIN_OF(west)->failover_version, versions[i] > 20 ? versions[i] : 20);
+        EXPECT_EQ(NOTICED_OF(west), west.moment);
+        const STORED(FailoverRecord) *entry = west.decision.failover;
+        EXPECT_EQ(entry->failover_version, versions[i]);
+        EXPECT(!entry->is_superseded);
+        EXPECT_TEXT(entry->origin, "north");
+        size_t first = entry->n_cluster_failovers - 2;
+        EXPECT_EQ(first, versions[i] == 21); /* before it, the domain if it went elsewhere */
+        EXPECT_TEXT(entry->cluster_failovers[first]->cluster_attribute->name, "b");
+        EXPECT_TEXT(entry->cluster_failovers[first + 1]->cluster_attribute->name, "c");
+    }
+}
+
+/* An older failover leaves a trace; an older message that only set something does not. */
+TEST(replicated, a_failover_that_comes_too_late_is_remembered_as_superseded)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, message(&west, 5, 20, NULL), NORTH));
+    ADMIN(DomainTaskAttributes) *late = message(&west, 5, 11, NULL);
+    EXPECT_OK(receive(&west, late, NORTH));
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    EXPECT(west.decision.next == NULL);
+    EXPECT(west.decision.failover->is_superseded);
+    EXPECT_EQ(west.decision.failover->failover_version, 11);
+    EXPECT_TEXT(west.decision.failover->domain_id, "id-1");
+    EXPECT_TEXT(west.decision.failover->cluster_failovers[0]->to_cluster->active_cluster_name,
+                "west");
+    EXPECT_OK(receive(&west, untold(late, true), EAST)); /* settings only */
+    EXPECT(west.decision.failover == NULL);
+}
+
+TEST(replicated, a_failover_is_among_the_recent_ones_here_too)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    EXPECT_OK(receive(&west, message(&west, 0, 1, NULL), NORTH));
+    EXPECT_EQ(RECORD_OF(west)->n_recent_failovers, 1);
+    EXPECT_TEXT(RECORD_OF(west)->recent_failovers[0]->from_cluster, "east");
+    EXPECT_TEXT(RECORD_OF(west)->recent_failovers[0]->to_cluster, "west");
+}
+
+static ADMIN(DomainTaskAttributes) *
+deletion(struct fixture *fixture, char *id)
+{
+    ADMIN(DomainTaskAttributes) *task = message(fixture, 1, 0, NULL);
+    task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+    task->id = id;
+    return task;
+}
+
+TEST(replicated, a_delete_goes_by_name_and_spares_a_newer_domain_of_that_name)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, deletion(&west, "id-1"), EAST)); /* nothing there */
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    EXPECT_OK(receive(&west, deletion(&west, "id-0"), EAST)); /* the one before had the name */
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    EXPECT_OK(receive(&west, deletion(&west, ""), EAST));
+    EXPECT_EQ(west.decision.what, DOMAIN_DELETED);
+    EXPECT_TEXT(west.decision.next->domain->name, "orders");
+}
+
+/* Another cluster did not know of the delete yet when it failed the domain over. */
+TEST(replicated, a_deleted_domain_does_not_come_back)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    EXPECT_OK(receive(&west, deletion(&west, "id-1"), EAST));
+    EXPECT_EQ(west.decision.what, DOMAIN_DELETED);
+    ADMIN(DomainTaskAttributes) *late[] = {message(&west, 7, 12, "city.a:west=1"), creation(&west),
+                                           deletion(&west, "id-1")};
+    for (size_t i = 0; i < array_length(late); i++) {
+        EXPECT_OK(receive(&west, late[i], NORTH));
+        EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+        EXPECT(west.decision.failover == NULL);
+    }
+}
+
+static void
+expect_parked(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, const char *says)
+{
+    struct error *err = receive(fixture, task, EAST);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    if (strstr(err->message, says) == NULL)
+        TEST_FAIL("'%s' is not in '%s'", says, err->message);
+}
+
+/* D-043: what can never be applied says why, so that a person can decide. */
+TEST(replicated, a_name_or_id_that_belongs_to_another_domain_is_an_error)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, creation(&west), EAST));
+    ADMIN(DomainTaskAttributes) *task = creation(&west);
+    task->id = "id-2";
+    expect_parked(&west, task, "The name orders belongs to domain id-1 here, and to domain id-2");
+    task->domain_operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    expect_parked(&west, task, "The name orders belongs to domain id-1 here");
+    task = creation(&west);
+    task->domain->name = "other";
+    expect_parked(&west, task, "The id id-1 belongs to domain orders here");
+    ((STORED(DomainRecord) *)RECORD_OF(west))->domain->is_global_domain = false;
+    expect_parked(&west, message(&west, 1, 1, NULL), "Domain orders is local here");
+    expect_parked(&west, deletion(&west, ""), "cannot delete it");
+}
+
+TEST(replicated, a_message_that_makes_no_sense_is_an_error)
+{
+    FIXTURE(west, WEST);
+    ADMIN(DomainTaskAttributes) *task = message(&west, 0, 0, NULL);
+    task->domain->active_cluster_name = "moon";
+    expect_parked(&west, task, "active in cluster 'moon', which is not in the cluster group");
+    task->domain->active_cluster_name = "west";
+    expect_parked(&west, task, "failover version 0 does not belong to cluster west");
+    expect_parked(&west, message(&west, 0, 0, "city.a:moon=4"), "active in cluster 'moon'");
+    expect_parked(&west, message(&west, 0, 0, "city.a:west=2"), "failover version 2 does not");
+    task = message(&west, 0, 0, NULL);
+    task->failover_version = FAILOVER_VERSION_LOCAL;
+    expect_parked(&west, task, "failover version -24 does not belong to cluster east");
+    task = message(&west, 0, 0, NULL);
+    task->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+    expect_parked(&west, task, "status that no domain has: 3");
+    task = message(&west, 0, 0, NULL);
+    task->id = "";
+    expect_parked(&west, task, "does not have its id");
+    task->domain->name = "";
+    expect_parked(&west, task, "names no domain");
+    task->domain_operation = 0;
+    expect_parked(&west, task, "operation that is not known: 0");
+    EXPECT(west.domain == NULL);
+}
+
+/* --- the message -------------------------------------------------------------------------------
+ */
+
+static const ADMIN(DomainTaskAttributes) *
+task_of(STORED(DomainRecord) *record, int operation, struct arena *arena)
+{
+    STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
+    change->operation = operation;
+    change->record = record;
+    ADMIN(ReplicationTask) *task = domain_replication_task(change, arena);
+    EXPECT_EQ(task->task_type, ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN));
+    EXPECT_EQ(task->source_task_id, record->notification_version);
+    EXPECT_EQ(task->attributes_case,
+              ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES));
+    return task->domain_task_attributes;
+}
+
+/* The form that servers of other make expect: what stands beside the domain is not in it. */
+TEST(replicated, a_message_has_the_versions_beside_the_domain)
+{
+    FIXTURE(east, EAST);
+    EXPECT_OK(receive(&east, message(&east, 4, 11, "city.a:west=1"), NORTH));
+    STORED(DomainRecord) *record = east.decision.next;
+    const ADMIN(DomainTaskAttributes) *task =
+        task_of(record, ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE), east.arena);
+    EXPECT_TEXT(task->id, "id-1");
+    EXPECT_TEXT(task->domain->id, "");
+    EXPECT_TEXT(task->domain->name, "orders");
+    EXPECT_EQ(task->domain->failover_version, 0);
+    EXPECT(!task->domain->is_global_domain);
+    EXPECT_EQ(task->config_version, 4);
+    EXPECT_EQ(task->failover_version, 11);
+    EXPECT_EQ(task->previous_failover_version, -1);
+    EXPECT_TEXT(sample_print(task->domain->active_clusters, east.arena), "city.a:west=1");
+    EXPECT(record->domain->is_global_domain); /* the record itself is as it was */
+
+    record->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+    task = task_of(record, ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE), east.arena);
+    EXPECT_EQ(task->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED));
+}
+
+/* Whoever passes a failover on passes it on as it came, also with a creation: a cluster that heard
+ * of the domain by it. */
+TEST(replicated, a_message_tells_the_failover_that_its_change_was)
+{
+    FIXTURE(east, EAST);
+    for (int round = 0; round < 2; round++) {
+        EXPECT_OK(receive(&east, message(&east, 4 + round, 11 + 10 * round, NULL), NORTH));
+        STORED(DomainChange) change = CADENZA__STORAGE__V1__DOMAIN_CHANGE__INIT;
+        change.operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+        change.record = east.decision.next;
+        change.failover = east.decision.failover;
+        change.failover->is_superseded = true; /* each cluster's own: not told */
+        const ADMIN(DomainTaskAttributes) *task =
+            domain_replication_task(&change, east.arena)->domain_task_attributes;
+        STORED(FailoverRecord) *told = NULL;
+        EXPECT(task->tells_failovers);
+        EXPECT_OK(message_decode(east.arena, STORED_TYPE(failover_record),
+                                 presence_read_bytes(task->failover_record), &told));
+        EXPECT_TEXT(told->id, round == 0 ? "f-11" : "f-21");
+        EXPECT_TEXT(told->origin, "north");
+        EXPECT(!told->is_superseded);
+    }
+    EXPECT_OK(receive(&east, untold(message(&east, 6, 21, NULL), true), NORTH));
+    EXPECT_EQ(east.decision.what, DOMAIN_UPDATED);
+    EXPECT(east.decision.failover == NULL);
+}
+
+/* It is parked, and changes nothing. */
+TEST(replicated, a_message_that_tells_the_failover_of_another_domain_is_refused)
+{
+    FIXTURE(west, WEST);
+    ADMIN(DomainTaskAttributes) *task = message(&west, 0, 11, NULL);
+    task->id = "id-2";
+    EXPECT_KIND(receive(&west, task, NORTH), ERR_BAD_REQUEST);
+    task = message(&west, 0, 11, NULL);
+    task->failover_record.len--;
+    EXPECT_KIND(receive(&west, task, NORTH), ERR_BAD_REQUEST);
+    EXPECT(west.domain == NULL);
+}

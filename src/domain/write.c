@@ -1,0 +1,258 @@
+/* write.c - the one way to the store: decide, adopt and submit without a yield, then wait. See
+ * domains.h.
+ *
+ * A wish is decided by a pure function; what differs between wishes is only that function. A
+ * refusal was decided on state that may not be durable yet ("already exists", of a domain whose
+ * commit may still fail), so it waits as well; so does a wish that changes nothing. Writes beside
+ * the domains (positions, dead letters) go through the same writer and leave the guard as it is. */
+#include "base/check.h"
+#include "domain/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+
+#define ATTEMPTS_MAX 10 /* at a write that other hosts keep fencing */
+
+static struct domain_rules
+rules_now(const struct domains *domains, const char *name, struct arena *arena)
+{
+    const struct dynamic *dynamic = domains->options.dynamic;
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = name;
+    return (struct domain_rules){
+        .group = domains->options.group,
+        .retention_days_min = dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, &filter),
+        .retention_days_max = dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, &filter),
+        .name_length_max = dynamic_integer(dynamic, DYNAMIC_DOMAIN_NAME_LENGTH, &filter),
+        .bad_binaries_max = dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter),
+        .required_data_keys =
+            dynamic_list(dynamic, DYNAMIC_REQUIRED_DOMAIN_DATA_KEYS, &filter, arena),
+        .cool_down = dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, &filter),
+        .failover_timeout_max = dynamic_integer(dynamic, DYNAMIC_FAILOVER_TIMEOUT_MAX, &filter),
+        .is_locked_down = dynamic_flag(dynamic, DYNAMIC_LOCKDOWN, &filter),
+        .is_catching_up = domains->options.is_catching_up,
+        .is_admin_protected = dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, &filter),
+        .admin_token = dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, &filter),
+    };
+}
+
+/* --- submitting: no yields ----------------------------------------------------------------------
+ */
+
+static void
+change_submit(struct change *change, struct batch *batch)
+{
+    struct domains *domains = change->domains;
+    change_enter(change, &domains->newest); /* memory first: the next wish sees it */
+    change->ticket = writer_submit(domains->writer, batch);
+    check(change->version == writer_guard(domains->writer));
+    list_push_back(&domains->undurable, &change->node);
+}
+
+/* One commit with all that the decision means. */
+static struct change *
+submit_decision(struct wish *wish, const struct domain_decision *decision)
+{
+    struct domains *domains = wish->domains;
+    uint64_t version = writer_guard(domains->writer) + 1;
+    decision->next->notification_version = (int64_t)version;
+    struct domain *domain = domain_from_record(decision->next);
+    check(decision->failover == NULL || strcmp(decision->failover->domain_id, domain->id) == 0);
+    check(book_is_deleted(domain) == (decision->what == DOMAIN_DELETED));
+    struct change *change = change_new(domains, domain, version);
+    domain_drop(domain);
+    change->references++; /* ours, beside the one of the way to the loops */
+
+    struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
+    batch_add_change(batch, change, decision, wish->source != NULL);
+    if (wish->letter != 0)
+        batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, wish->arena));
+    if (domains->options.refresh_interval == 0)
+        follow_trim(domains, batch);
+    change_submit(change, batch);
+    return change;
+}
+
+/* Decides, adopts and submits. *change is NULL after a refusal and when nothing changes. */
+static struct error *
+decide_and_submit(struct wish *wish, struct domain_decision *decision, struct change **change)
+{
+    struct domains *domains = wish->domains;
+    struct domain_rules rules = rules_now(domains, wish->name, wish->arena);
+    struct domain_moment moment = {.now = clock_wall(),
+                                   .fresh = uuid_new_v7(),
+                                   .notification_version = writer_guard(domains->writer)};
+    struct error *refusal = wish->decide(wish, &rules, &moment, decision);
+    if (refusal != NULL)
+        return refusal;
+    if (decision->what != DOMAIN_UNCHANGED) {
+        *change = submit_decision(wish, decision);
+        return NULL;
+    }
+    struct domain *current = book_find_name(&domains->newest, wish->name);
+    wish->changed = current == NULL ? NULL : domain_take(current);
+    return NULL;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------
+ */
+
+/* Waits for a ticket of the writer, which stays while we do. */
+static struct error *
+wait_durable(struct domains *domains, ticket_t ticket, struct arena *arena)
+{
+    latch_add(&domains->writer_users, 1);
+    struct error *err = writer_wait(domains->writer, ticket, arena);
+    latch_done(&domains->writer_users);
+    return err;
+}
+
+static struct error *
+wait_ready(struct domains *domains, struct arena *arena)
+{
+    while (domains->writer == NULL || domains->is_reloading) {
+        if (domains->is_closing)
+            return error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
+        enum wake wake = fiber_cond_wait(&domains->ready, NEVER);
+        if (wake != WAKE_READY)
+            return wake_error(wake, arena, "waiting for the domains to be read");
+    }
+    if (!writer_has_room(domains->writer))
+        return error_new(arena, ERR_SERVICE_BUSY,
+                         "Too many domain changes are waiting, try again.");
+    return NULL;
+}
+
+/* Waits until all loops have it; then the caller may tell the world. */
+static struct error *
+wait_told(struct change *change, struct arena *arena)
+{
+    while (change->untold > 0) {
+        enum wake wake = fiber_cond_wait(&change->told, NEVER);
+        if (wake != WAKE_READY)
+            return wake_error(wake, arena, "telling a change of a domain to all loops");
+    }
+    return NULL;
+}
+
+struct error *
+domains_wait_newest(struct domains *domains, struct arena *arena)
+{
+    struct error *err = wait_ready(domains, arena);
+    return err != NULL ? err : wait_durable(domains, writer_newest(domains->writer), arena);
+}
+
+/* --- both together ------------------------------------------------------------------------------
+ */
+
+/* After a failed try: may it be tried once more, on newer state? */
+static bool
+may_try_again(struct domains *domains, const struct error *err, int attempt)
+{
+    if (err == NULL || err->kind != ERR_FENCED || attempt >= ATTEMPTS_MAX)
+        return false;
+    mark("domain_change_fenced");
+    domains_start_reload(domains);
+    return true;
+}
+
+/* One try. ERR_FENCED: try again on newer state. */
+static struct error *
+wish_try(struct wish *wish, struct domain_decision *decision)
+{
+    struct domains *domains = wish->domains;
+    struct error *err = wait_ready(domains, wish->arena);
+    if (err != NULL)
+        return err;
+    struct change *change = NULL;
+    struct error *refusal = NULL;
+    NO_YIELD
+    {
+        refusal = decide_and_submit(wish, decision, &change);
+    }
+    ticket_t ticket = change != NULL ? change->ticket : writer_newest(domains->writer);
+    err = wait_durable(domains, ticket, wish->arena);
+    if (err == NULL && change != NULL)
+        err = wait_told(change, wish->arena);
+    if (err == NULL && change != NULL)
+        wish->changed = domain_take(change->domain);
+    if (change != NULL)
+        change_drop(change);
+    return err != NULL ? err : refusal;
+}
+
+static void
+delete_letter(void *context, struct batch *batch)
+{
+    const struct wish *wish = context;
+    batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, batch->arena));
+}
+
+/* What a wish leaves that is no change of a domain. */
+static struct error *
+wish_leave_traces(struct wish *wish, const struct domain_decision *decision)
+{
+    struct error *err = NULL;
+    bool is_unchanged = decision->what == DOMAIN_UNCHANGED;
+    if (decision->failover != NULL && (is_unchanged || decision->failover->is_superseded))
+        err = failovers_enter_late(wish->domains, decision->failover, wish->arena);
+    if (err == NULL && is_unchanged && wish->letter != 0)
+        err = domains_write(wish->domains, delete_letter, wish, wish->arena);
+    return err;
+}
+
+void
+wish_run(struct wish *wish)
+{
+    struct domain_decision decision;
+    check(loop_index(loop_self()) == 0);
+    for (int attempt = 1;; attempt++) {
+        decision = (struct domain_decision){0};
+        wish->err = wish_try(wish, &decision);
+        if (!may_try_again(wish->domains, wish->err, attempt))
+            break;
+        domain_drop(wish->changed); /* of a decision that came to nothing */
+        wish->changed = NULL;
+    }
+    if (wish->err == NULL)
+        wish->err = wish_leave_traces(wish, &decision);
+    if (wish->err == NULL && wish->source != NULL)
+        mark(decision.what == DOMAIN_UNCHANGED ? "domain_message_changes_nothing"
+                                               : "domain_message_applied");
+}
+
+/* A partition that was never written has guard 0 and cannot keep it: then, and only then, a write
+ * beside the domains counts as the first one. */
+static ticket_t
+submit_beside(struct domains *domains, void (*fill)(void *context, struct batch *batch),
+              void *context, struct arena *arena)
+{
+    uint64_t guard = writer_guard(domains->writer);
+    struct batch *batch = batch_new(arena, PARTITION_OF_DOMAINS, guard == 0 ? 1 : guard);
+    fill(context, batch);
+    if (guard > 0)
+        return writer_submit(domains->writer, batch);
+    struct change *change = change_new(domains, NULL, 1);
+    change_submit(change, batch);
+    return change->ticket;
+}
+
+struct error *
+domains_write(struct domains *domains, void (*fill)(void *context, struct batch *batch),
+              void *context, struct arena *arena)
+{
+    check(loop_index(loop_self()) == 0);
+    struct error *err = NULL;
+    for (int attempt = 1;; attempt++) {
+        ticket_t ticket = 0;
+        err = wait_ready(domains, arena);
+        if (err != NULL)
+            return err;
+        NO_YIELD
+        {
+            ticket = submit_beside(domains, fill, context, arena);
+        }
+        err = wait_durable(domains, ticket, arena);
+        if (!may_try_again(domains, err, attempt))
+            return err;
+    }
+}

@@ -1,0 +1,155 @@
+/* domains_out.c - GetDomainReplicationMessages: a peer follows the log of our domains.
+ *
+ * The peer says how far it has read and how far it has applied. The second is its acknowledgement
+ * and lets the log be trimmed. Changes of local domains are read over. If there is nothing to tell,
+ * the call waits for a few seconds, but never so long that the answer would miss the caller's
+ * deadline: Cadence's clusters give 10 s. Every global domain is told to every cluster, as Cadence
+ * does, whether the domain lists that cluster or not: it may list it tomorrow. */
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "replication/inside.h"
+#include "route/route.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define MESSAGES_MAX    100
+#define BYTES_MAX       (2u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
+#define WAIT_MAX        (4 * NS_PER_S)
+#define WAIT_MARGIN     NS_PER_S /* before the caller's deadline */
+#define FROM_LAST_ACK   (-1)
+#define ACK_NAME_FORMAT "cluster:%s"
+
+/* One call; runs where the domains are. */
+struct poll {
+    struct domains *domains;
+    const char *follower; /* "cluster:<name>" */
+    int64_t processed;    /* acknowledged by this call; negative: nothing */
+    int64_t retrieved;
+    int64_t deadline; /* of the waiting */
+    struct arena *arena;
+    ADMIN(ReplicationMessages) *messages; /* the answer */
+    struct error *err;
+};
+
+/* Where to read on. -1: behind what was acknowledged last; lower: from the very beginning. */
+static uint64_t
+position_of(const struct poll *poll)
+{
+    int64_t position = poll->retrieved;
+    if (position == FROM_LAST_ACK)
+        position = domains_follower(poll->domains, poll->follower);
+    return position < 0 ? 0 : (uint64_t)position;
+}
+
+/* Adds the changes of global domains; *after is how far the answer reaches. */
+static void
+add_messages(struct poll *poll, const struct domain_changes *changes, uint64_t *after)
+{
+    ADMIN(ReplicationMessages) *messages = poll->messages;
+    size_t bytes = 0;
+    check(messages->n_replication_tasks == 0);
+    messages->replication_tasks =
+        arena_zalloc(poll->arena, changes->count, sizeof *messages->replication_tasks);
+    for (size_t i = 0; i < changes->count && bytes < BYTES_MAX; i++) {
+        check(changes->version[i] > *after || i == 0); /* i == 0: it may begin anew */
+        *after = changes->version[i];
+        if (!changes->change[i]->record->domain->is_global_domain)
+            continue;
+        ADMIN(ReplicationTask) *task = domain_replication_task(changes->change[i], poll->arena);
+        messages->replication_tasks[messages->n_replication_tasks++] = task;
+        bytes += protobuf_c_message_get_packed_size(&task->base);
+    }
+    if (changes->count == 0)
+        *after = changes->newest;
+    messages->has_more = *after < changes->newest;
+}
+
+/* Reads on until there is something to tell, or it was waited long enough. */
+static struct error *
+read_messages(struct poll *poll)
+{
+    uint64_t after = position_of(poll);
+    struct domain_changes changes;
+    bool has_ended = false;
+    while (poll->messages->n_replication_tasks == 0 && !has_ended) {
+        struct error *err = domains_read_log(poll->domains, after, MESSAGES_MAX, poll->deadline,
+                                             poll->arena, &changes);
+        if (err != NULL)
+            return err;
+        has_ended = changes.count == 0 && !changes.is_cut;
+        add_messages(poll, &changes, &after);
+    }
+    poll->messages->last_retrieved_message_id = (int64_t)after;
+    return NULL;
+}
+
+static void
+poll_run(void *argument)
+{
+    struct poll *poll = argument;
+    if (poll->processed >= 0)
+        poll->err = domains_note_follower(poll->domains, poll->follower, (uint64_t)poll->processed,
+                                          poll->arena);
+    if (poll->err == NULL)
+        poll->err = read_messages(poll);
+}
+
+/* Half of a short time is for the way back. */
+static int64_t
+wait_until(int64_t call_deadline)
+{
+    int64_t now = clock_monotonic();
+    int64_t left = call_deadline > now ? call_deadline - now : 0;
+    int64_t wait = left > 2 * WAIT_MARGIN ? left - WAIT_MARGIN : left / 2;
+    return now + (wait > WAIT_MAX ? WAIT_MAX : wait);
+}
+
+static struct error *
+check_cluster(const struct cluster_group *group, const char *name, struct arena *arena)
+{
+    const struct cluster *cluster = cluster_group_find(group, name);
+    if (cluster == NULL)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Cluster '%s' is not in the cluster group of %s; add it to "
+                         "clusterGroupMetadata there.",
+                         name, group->current->name);
+    if (cluster == group->current)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Cluster %s asks itself for domain changes; is the rpcAddress of a peer "
+                         "wrong?",
+                         name);
+    return NULL;
+}
+
+static int64_t
+read_id(const GOOGLE(Int64Value) *value)
+{
+    struct maybe_int64 id = presence_read_int64(value);
+    return id.is_set ? id.value : FROM_LAST_ACK;
+}
+
+struct error *
+replication_get_domain_messages(struct rpc_call *call)
+{
+    const ADMIN(GetDomainReplicationMessagesRequest) *request =
+        (const ADMIN(GetDomainReplicationMessagesRequest) *)call->request;
+    ADMIN(GetDomainReplicationMessagesResponse) *response =
+        (ADMIN(GetDomainReplicationMessagesResponse) *)call->response;
+    const struct replication *replication = replication_of(call);
+    struct error *err =
+        check_cluster(replication->options.group, request->cluster_name, call->arena);
+    if (err != NULL)
+        return err;
+    struct poll poll = {
+        .domains = replication->options.domains,
+        .follower = arena_format(call->arena, ACK_NAME_FORMAT, request->cluster_name),
+        .processed = read_id(request->last_processed_message_id),
+        .retrieved = read_id(request->last_retrieved_message_id),
+        .deadline = wait_until(grpc_call_deadline(call->grpc)),
+        .arena = call->arena,
+        .messages = message_new(call->arena, ADMIN_TYPE(replication_messages)),
+    };
+    err = route_to_domains(poll_run, &poll, call->arena);
+    response->messages = poll.messages;
+    return err != NULL ? err : poll.err;
+}

@@ -1,0 +1,44 @@
+/* replication.c - the table of the door for clusters. See replication.h. */
+#include "replication/replication.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "replication/inside.h"
+
+#define ADMIN_PATH(name) "/uber.cadence.admin.v1.AdminAPI/" name
+
+static const struct rpc_method methods[] = {
+    {ADMIN_PATH("GetDomainReplicationMessages"), replication_get_domain_messages},
+    {ADMIN_PATH("CountDLQMessages"), replication_count_dlq},
+    {ADMIN_PATH("ReadDLQMessages"), replication_read_dlq},
+    {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
+    {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
+    {NULL, NULL},
+};
+
+struct replication *
+replication_new(const struct replication_options *options)
+{
+    check(options->domains != NULL && options->group != NULL);
+    struct replication *replication = memory_zalloc(1, sizeof *replication);
+    replication->options = *options;
+    return replication;
+}
+
+void
+replication_drain(struct replication *replication)
+{
+    domains_end_waits(replication->options.domains);
+}
+
+void
+replication_free(struct replication *replication)
+{
+    memory_free(replication);
+}
+
+struct rpc_table
+replication_table(struct replication *replication)
+{
+    return (struct rpc_table){.methods = methods, .door = replication};
+}

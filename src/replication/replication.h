@@ -1,0 +1,25 @@
+/* replication.h - the door for clusters: the RPCs of AdminAPI by which clusters of a group follow
+ * each other. */
+#ifndef CADENZA_REPLICATION_REPLICATION_H
+#define CADENZA_REPLICATION_REPLICATION_H
+
+#include "cluster/group.h"
+#include "domain/domains.h"
+#include "rpc/service.h"
+
+struct replication;
+
+struct replication_options {
+    struct domains *domains;
+    const struct cluster_group *group;
+};
+
+struct replication *replication_new(const struct replication_options *options);
+/* Wakes long polls, which then answer empty; for draining. */
+void replication_drain(struct replication *replication);
+void replication_free(struct replication *replication);
+/* Its methods: GetDomainReplicationMessages, and Count, Read, Purge, MergeDLQMessages for domains.
+ */
+struct rpc_table replication_table(struct replication *replication);
+
+#endif

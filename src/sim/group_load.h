@@ -1,0 +1,83 @@
+/* group_load.h - clients of a group: they register, update, fail over, deprecate and delete domains
+ * at all clusters, and remember what they were told and what they saw.
+ *
+ * A worker alone changes the settings of its domains, so it knows what must be true of them;
+ * failovers come from every worker, at every cluster, also at the same time. What is checked while
+ * the load runs: what one cluster shows never goes back (failover version, versions of attributes,
+ * settings, being there at all); each version belongs to the cluster that is shown as active;
+ * clusters that are not primary refuse settings of global domains. group_verify.c looks at the end.
+ * The ledger is the test's, outside of every host. */
+#ifndef CADENZA_SIM_GROUP_LOAD_H
+#define CADENZA_SIM_GROUP_LOAD_H
+
+#include "sim/calls.h"
+#include "sim/verdict.h"
+
+#define GROUP_DOMAINS_MAX   40
+#define GROUP_FAILOVERS_MAX 256 /* acknowledged, of one domain */
+#define GROUP_ATTRIBUTES    3
+
+/* What a failover can move: the domain's active cluster, or the one of an attribute. */
+enum { MOVES_DOMAIN, MOVES_FIRST_ATTRIBUTE, MOVES_END = MOVES_FIRST_ATTRIBUTE + GROUP_ATTRIBUTES };
+/* Names of the attributes; the cluster is not set. */
+extern const struct load_attribute group_attributes[GROUP_ATTRIBUTES];
+
+/* What was shown through one cluster, newest of each. */
+struct group_sight {
+    bool is_there;
+    uint32_t sequence;
+    int64_t failover_version[MOVES_END];
+};
+
+struct group_failover {
+    uint8_t what; /* MOVES_* */
+    int64_t failover_version;
+};
+
+struct group_domain {
+    char name[16];
+    unsigned owner; /* the worker that changes its settings */
+    unsigned home; /* whom settings are asked of: the primary cluster, or where a local one lives */
+    bool is_global, is_active_active;
+    unsigned first_active; /* cluster; of a global one, as it was registered */
+    bool is_registered;    /* acknowledged */
+    uint32_t sequence_tried, sequence_acknowledged;
+    bool deprecation_tried, is_deprecated;
+    bool deletion_tried, is_deleted;
+    struct group_sight sight[SIM_GROUP_MAX];
+    unsigned failover_count;
+    struct group_failover failovers[GROUP_FAILOVERS_MAX];
+};
+
+struct group_load {
+    struct sim *sim;
+    unsigned worker_count, next_worker, running;
+    int64_t think_max; /* pause between two calls of a worker, ns */
+    bool is_over;      /* set by the test: workers end */
+    uint64_t calls, acknowledged, refused, failed, failovers;
+    struct verdict verdict;
+    unsigned domain_count;
+    struct group_domain domains[GROUP_DOMAINS_MAX];
+};
+
+/* `workers` workers on the client host, which starts now. Free with memory_free. */
+struct group_load *group_load_start(struct sim *sim, unsigned workers, int64_t think_max);
+/* Lets the workers end and the group settle, then compares all clusters with each other and with
+ * the ledger. Runs the world. load->verdict says what it came to. */
+void group_load_verify(struct group_load *load);
+
+/* --- for the files of the load ------------------------------------------------------------------
+ */
+
+/* Compares what a cluster shows with `before`, what it had shown when it was asked, and notes it.
+ */
+void group_sight_note(struct group_load *load, struct group_domain *domain, unsigned cluster,
+                      const struct group_sight *before, const API(Domain) *shown);
+/* The version of what is shown, by MOVES_*; -1: it has no such attribute. */
+int64_t group_shown_version(const API(Domain) *shown, unsigned what);
+/* The number of a cluster by its name; -1: none. */
+int group_cluster_number(const char *name);
+/* What `failover` moves by its attribute; -1: an attribute that no domain has. */
+int group_moved(const API(ClusterAttribute) *attribute);
+
+#endif

@@ -1,0 +1,227 @@
+/* sim.c - see sim.h. */
+#include "sim/sim.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "config/config.h"
+#include "fiber/clock.h"
+#include "fiber/ground.h"
+#include "server/server.h"
+#include "sim/domain_log.h"
+
+#define START_RETRY      (500 * NS_PER_MS)
+#define REFRESH_INTERVAL NS_PER_S
+#define STOP_GRACE       (2 * NS_PER_S)
+
+/* Not in order, as in the samples that people start from. */
+static const int initial_versions[SIM_GROUP_MAX] = {1, 0, 2};
+
+/* What one life of a host consists of; all of it is in the host's memory. */
+struct life {
+    struct arena *arena;
+    struct config *config;
+    struct dynamic *dynamic;
+    struct metrics *metrics;
+    struct store *store;
+    struct server *server;
+    _Atomic(enum server_phase) phase;
+};
+
+static void
+on_stop(void *context)
+{
+    struct sim_host *host = context;
+    host->is_stopping = true;
+    fiber_wake(host->first);
+}
+
+static struct config *
+host_config(const struct sim_host *host, struct arena *arena)
+{
+    struct config *config = NULL;
+    if (host->config == NULL)
+        return config_default();
+    struct error *err =
+        config_parse(slice_text(host->config), host_name(host->host), NULL, arena, &config);
+    check(err == NULL);
+    return config;
+}
+
+static struct error *
+life_begin(struct life *life, struct sim_host *host)
+{
+    life->arena = arena_new(0);
+    life->config = host_config(host, life->arena);
+    life->dynamic = dynamic_new(NULL);
+    life->metrics = metrics_new();
+    life->store = memory_open(host->base);
+    host->store_handle = memory_handle(life->store);
+    host->has_store = true;
+    struct server_options options = {
+        .config = life->config,
+        .dynamic = life->dynamic,
+        .store = life->store,
+        .grpc_address = "0.0.0.0:" SIM_PORT,
+        .metrics = life->metrics,
+        .phase = &life->phase,
+        .domain_refresh_interval = host->sim->is_group ? 0 : REFRESH_INTERVAL,
+    };
+    return server_start(&options, life->arena, &life->server);
+}
+
+static void
+life_end(struct life *life, struct sim_host *host)
+{
+    if (life->server != NULL)
+        server_stop(life->server, STOP_GRACE);
+    store_close(life->store);
+    host->has_store = false;
+    metrics_free(life->metrics);
+    dynamic_free(life->dynamic);
+    config_free(life->config);
+    arena_free(life->arena);
+}
+
+/* The first fiber of a server host: lives until it is told to stop; a start that fails is tried
+ * again. */
+static void
+host_main(void *argument)
+{
+    struct sim_host *host = argument;
+    host->first = fiber_self();
+    host->is_stopping = false;
+    ground_on_stop(on_stop, host);
+    while (!host->is_stopping) {
+        struct life life = {0};
+        host->is_serving = life_begin(&life, host) == NULL;
+        int64_t until = host->is_serving ? NEVER : clock_monotonic() + START_RETRY;
+        while (!host->is_stopping && clock_monotonic() < until) {
+            if (fiber_wait(until) == WAKE_CANCELLED)
+                host->is_stopping = true;
+        }
+        host->is_serving = false;
+        life_end(&life, host);
+    }
+    ground_on_stop(NULL, NULL);
+}
+
+/* After a crash: the disk decides what of the writes in flight had reached it. */
+static void
+host_crashed(void *context)
+{
+    struct sim_host *host = context;
+    if (host->has_store)
+        memory_crash(host->base, host->store_handle);
+    host->has_store = false;
+    host->is_serving = false;
+}
+
+/* The world, its hosts without a store, and the clients. */
+static void
+open_hosts(struct sim *sim, const struct world_options *options, unsigned count, unsigned loops)
+{
+    check(count >= 1 && count <= SIM_HOSTS_MAX);
+    *sim = (struct sim){.world = world_create(options), .arena = arena_new(0), .count = count};
+    for (unsigned i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "host%u", i);
+        struct sim_host *host = &sim->hosts[i];
+        host->sim = sim;
+        host->host = world_add_host(sim->world, name, loops);
+        host_on_crash(host->host, host_crashed, host);
+    }
+    sim->client = world_add_host(sim->world, "client", 1);
+}
+
+void
+sim_open_cluster(struct sim *sim, const struct world_options *options, unsigned count,
+                 unsigned loops)
+{
+    open_hosts(sim, options, count, loops);
+    struct memory_base *base = memory_base_new(options->seed);
+    for (unsigned i = 0; i < count; i++)
+        sim->hosts[i].base = base;
+}
+
+/* What an operator writes for cluster `current` of a group. */
+static const char *
+group_config(struct arena *arena, unsigned current, unsigned count)
+{
+    const char *text = arena_format(arena,
+                                    "clusterGroupMetadata:\n"
+                                    "  failoverVersionIncrement: %d\n"
+                                    "  primaryClusterName: cluster0\n"
+                                    "  currentClusterName: cluster%u\n"
+                                    "  clusterGroup:\n",
+                                    SIM_GROUP_INCREMENT, current);
+    for (unsigned i = 0; i < count; i++)
+        text = arena_format(arena,
+                            "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "
+                            "rpcName: cadence-frontend, rpcAddress: 'host%u:" SIM_PORT
+                            "', rpcTransport: grpc}\n",
+                            text, i, initial_versions[i], i);
+    return text;
+}
+
+void
+sim_open_group(struct sim *sim, const struct world_options *options, unsigned count, unsigned loops)
+{
+    check(count <= SIM_GROUP_MAX);
+    open_hosts(sim, options, count, loops);
+    sim->is_group = true;
+    for (unsigned i = 0; i < count; i++) {
+        sim->hosts[i].base = memory_base_new(options->seed + i);
+        sim->hosts[i].config = group_config(sim->arena, i, count);
+    }
+}
+
+void
+sim_close(struct sim *sim)
+{
+    world_free(sim->world);
+    for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++)
+        memory_base_free(sim->hosts[i].base);
+    arena_free(sim->arena);
+}
+
+void
+sim_host_start(struct sim_host *host)
+{
+    check(!host_is_running(host->host));
+    host->starts++;
+    host_start(host->host, host_main, host);
+}
+
+void
+sim_host_crash(struct sim_host *host)
+{
+    check(host_is_running(host->host));
+    host_crash(host->host);
+}
+
+const char *
+sim_host_address(const struct sim_host *host, char *room, size_t size)
+{
+    snprintf(room, size, "%s:" SIM_PORT, host_name(host->host));
+    return room;
+}
+
+int
+sim_group_of_version(int64_t failover_version)
+{
+    for (int i = 0; i < SIM_GROUP_MAX; i++) {
+        if (failover_version >= 0 && failover_version % SIM_GROUP_INCREMENT == initial_versions[i])
+            return i;
+    }
+    return -1;
+}
+
+struct error *
+sim_host_check_log(const struct sim_host *host, struct arena *arena)
+{
+    struct store *store = memory_open(host->base);
+    struct error *err = domain_log_check(store, arena);
+    store_close(store);
+    return err;
+}
