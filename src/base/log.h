@@ -53,7 +53,8 @@ void log_write(const struct log *log, enum log_level level, const char *file, in
                const char *message, const struct log_field *fields);
 /* "debug", "info", "warn", "error", "fatal" → level; false if the word is none of them. */
 must_use bool log_level_parse(const char *word, enum log_level *level);
-/* A sink that writes to the file descriptor in *(int *)context; retries short writes. */
+/* A sink that writes to the file descriptor in *(int *)context; retries short writes. It blocks the
+ * thread while a pipe is full: who starts a server must drain its log. */
 void log_sink_fd(void *context, const char *line, size_t length);
 
 #endif

@@ -97,6 +97,8 @@ void core_loop_dump(const struct loop *loop);
 
 /* ---- inside the core ---- */
 
+#define SPARE_STACKS_MAX 256 /* kept per loop */
+#define STACK_MAPPINGS   2   /* the stack and its guard page */
 /* A fiber on a stack of the loop's pool, or a new one; only the stack's fields are set. */
 struct fiber *stack_take(struct loop *loop);
 /* Gives the stack of an ended (or dropped) fiber back to the pool. */

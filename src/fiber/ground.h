@@ -12,6 +12,13 @@
  * time; NULL removes it. */
 void ground_on_stop(void (*stop)(void *context), void *context);
 
+/* How many file descriptors the process may have open; how many fibers it may have at a time (a
+ * stack takes mappings, and the kernel has a limit for them). Both at least 1; UINT_MAX: no limit,
+ * as in simulation. Doors take a part of them and refuse more, since running out of either hurts
+ * the whole process. */
+unsigned ground_descriptors(void);
+unsigned ground_fibers(void);
+
 /* Asks for a call on this loop (the one that calls) whenever file descriptor `descriptor` is
  * readable: for libraries that bring their own epoll set. linux only; a check in simulation. */
 struct watch;

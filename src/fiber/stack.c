@@ -10,8 +10,7 @@
 #include "fiber/core.h"
 #include "fiber/sanitizer.h"
 
-#define SPARE_STACKS_MAX 256
-#define GUARD_SIZE       4096
+#define GUARD_SIZE 4096
 
 /* Sanitizers make frames bigger. */
 #if HAS_ASAN || HAS_TSAN

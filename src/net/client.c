@@ -42,7 +42,7 @@ grpc_client_new(const struct grpc_client_options *options)
         client->message_max = GRPC_MESSAGE_MAX_DEFAULT;
     client->connect_timeout =
         options->connect_timeout == 0 ? 5 * NS_PER_S : options->connect_timeout;
-    client->keepalive = options->keepalive == 0 ? 10 * NS_PER_S : options->keepalive;
+    client->keepalive = options->keepalive == 0 ? KEEPALIVE_DEFAULT : options->keepalive;
     client->backoff = BACKOFF_FIRST;
     client->scratch = memory_alloc(HTTP2_SCRATCH_SIZE);
     list_init(&client->links);

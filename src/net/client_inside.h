@@ -15,6 +15,7 @@
 
 #define BACKOFF_FIRST      (20 * NS_PER_MS)
 #define BACKOFF_MAX        (5 * NS_PER_S)
+#define KEEPALIVE_DEFAULT  (310 * NS_PER_S) /* the usual limit of servers is five minutes */
 #define KEEPALIVE_MAX      (600 * NS_PER_S)
 #define RESPONSE_ARENA_MAX (1u << 20) /* larger answers grow with what has come */
 #define CLIENT_WINDOW      (16 << 20) /* of a connection */

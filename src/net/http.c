@@ -2,7 +2,11 @@
  *
  * libmicrohttpd runs without threads: it has an epoll set, the loop watches that set, and a timer
  * stands for its timeouts. So an answer is made on the loop that opened the door, between two
- * fibers. */
+ * fibers.
+ *
+ * When the process is out of descriptors the set stays readable and nothing can be done about it.
+ * So the door counts the runs in a row in which nothing happened, and after some of them looks away
+ * for a while instead of keeping the loop busy. */
 #include "net/http.h"
 
 #include <arpa/inet.h>
@@ -16,19 +20,24 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "fiber/ground.h"
 #include "fiber/timer.h"
 
-#define CONNECTIONS_MAX 256
-#define IDLE_SECONDS    30
-#define BODY_MAX        (1024 * 1024)
+#define CONNECTIONS_MAX          256
+#define CONNECTIONS_PER_PEER_MAX 64 /* one address alone cannot keep the others out */
+#define IDLE_SECONDS             10
+#define BODY_MAX                 (1024 * 1024)
+#define IDLE_RUNS_MAX            64
+#define PAUSE                    (100 * NS_PER_MS)
 
 struct http_server {
     struct MHD_Daemon *daemon;
     struct http_routes routes;
-    struct watch *watch;
-    struct timer timer; /* libmicrohttpd's next timeout */
-    char address[128];  /* with the real port */
+    struct watch *watch; /* NULL during a pause */
+    struct timer timer;  /* libmicrohttpd's next timeout, or the end of the pause */
+    unsigned idle_runs;  /* in a row in which no connection or request came, went or moved */
+    char address[128];   /* with the real port */
 };
 
 /* What is kept of a request while it arrives. */
@@ -37,15 +46,36 @@ struct http_request {
     bool is_too_large;
 };
 
+static void
+pause_watch(struct http_server *server)
+{
+    watch_free(server->watch);
+    server->watch = NULL;
+    server->idle_runs = 0;
+    timer_start(&server->timer, clock_monotonic() + PAUSE);
+}
+
 /* Lets libmicrohttpd do what is due, and asks when it wants to be called again. */
 static void
 run(struct http_server *server)
 {
+    server->idle_runs++; /* set back by whatever happens */
     enum MHD_Result result = MHD_run(server->daemon);
     check(result == MHD_YES);
+    if (server->idle_runs > IDLE_RUNS_MAX) {
+        pause_watch(server);
+        return;
+    }
     MHD_UNSIGNED_LONG_LONG milliseconds = 0;
+    int64_t wait = NEVER;
     if (MHD_get_timeout(server->daemon, &milliseconds) == MHD_YES)
-        timer_start(&server->timer, clock_monotonic() + (int64_t)milliseconds * NS_PER_MS);
+        wait = (int64_t)milliseconds * NS_PER_MS;
+    /* After the lack of descriptors it listens again only in the run after the one that closed
+     * something, and asks for none. */
+    if (server->idle_runs == 0 && wait > PAUSE)
+        wait = PAUSE;
+    if (wait < NEVER)
+        timer_start(&server->timer, clock_monotonic() + wait);
     else
         timer_stop(&server->timer);
 }
@@ -57,9 +87,28 @@ on_ready(void *context)
 }
 
 static void
+start_watch(struct http_server *server)
+{
+    const union MHD_DaemonInfo *epoll =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    server->watch = watch_new(epoll->epoll_fd, on_ready, server);
+}
+
+static void
 on_timer(struct timer *timer)
 {
-    run(container_of(timer, struct http_server, timer));
+    struct http_server *server = container_of(timer, struct http_server, timer);
+    if (server->watch == NULL)
+        start_watch(server);
+    run(server);
+}
+
+static void
+on_connection(void *context, struct MHD_Connection *connection, void **kept,
+              enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *server = context;
+    server->idle_runs = 0;
 }
 
 static enum MHD_Result
@@ -81,6 +130,7 @@ on_request(void *context, struct MHD_Connection *connection, const char *path, c
 {
     struct http_server *server = context;
     struct http_request *request = *kept;
+    server->idle_runs = 0;
     if (request == NULL) {
         *kept = memory_zalloc(1, sizeof *request);
         return MHD_YES;
@@ -158,7 +208,9 @@ start_daemon(struct http_server *server, const union address *address)
     unsigned flags = MHD_USE_EPOLL | (address->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
                             &address->any, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_PEER_MAX,
                             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
 }
 
@@ -187,9 +239,7 @@ http_server_open(const char *address, const struct http_routes *routes, struct a
     const char *colon = strrchr(address, ':');
     snprintf(opened->address, sizeof opened->address, "%.*s:%u", (int)(colon - address), address,
              port->port);
-    const union MHD_DaemonInfo *epoll =
-        MHD_get_daemon_info(opened->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    opened->watch = watch_new(epoll->epoll_fd, on_ready, opened);
+    start_watch(opened);
     *server = opened;
     return NULL;
 }
@@ -204,7 +254,8 @@ void
 http_server_close(struct http_server *server)
 {
     timer_stop(&server->timer);
-    watch_free(server->watch);
+    if (server->watch != NULL)
+        watch_free(server->watch);
     MHD_stop_daemon(server->daemon);
     memory_free(server);
 }

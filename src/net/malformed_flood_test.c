@@ -146,28 +146,37 @@ CONTRACT(malformed, a_window_that_overflows_is_a_flow_control_error, 1)
     raw_finish(&raw, &service, arena);
 }
 
-/* At stake: memory. A peer keeps sending bodies that it never finishes, far beyond its window. */
+/* At stake: memory. Requests fill the bound and their handlers keep it full; the peer goes on with
+ * another one, far beyond its window. */
 CONTRACT(malformed, a_peer_that_ignores_its_window_is_cut_off, 1)
 {
     struct test_service service;
     struct raw raw;
-    test_service_open(&service, &(struct grpc_server_options){.connection_bytes_max = 1 << 20},
-                      arena);
+    test_service_open(
+        &service,
+        &(struct grpc_server_options){.connection_bytes_max = 1 << 20, .message_max = 64 << 20},
+        arena);
     raw_open(&raw, &service);
     raw_read_for(&raw, 20 * NS_PER_MS);
     raw_frame(&raw, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, (struct slice){0});
+    raw_headers(&raw, 0, 1, raw_good_fields("/test/echo", arena));
     uint8_t *piece = arena_zalloc(arena, 1, 16000);
+    for (int32_t stream = 3; stream < 7; stream += 2) {
+        raw_headers(&raw, 0, stream, raw_good_fields("/test/hang", arena));
+        grpc_prefix_write(piece, 40 * 16000 - GRPC_PREFIX_SIZE);
+        for (int i = 0; i < 40; i++) {
+            raw_frame(&raw, NGHTTP2_DATA, i == 39 ? NGHTTP2_FLAG_END_STREAM : 0, stream,
+                      slice_of(piece, 16000));
+            memset(piece, 0, GRPC_PREFIX_SIZE);
+        }
+    }
     bool is_heard = true;
     size_t sent = 0;
-    for (int32_t stream = 1; is_heard && sent < (64u << 20); stream += 2) {
-        is_heard = raw_headers(&raw, 0, stream, raw_good_fields("/test/echo", arena));
-        memcpy(piece, "\0\0\x1f\0\0", 5);
-        for (int i = 0; i < 60 && is_heard; i++, sent += 16000) {
-            is_heard = raw_frame(&raw, NGHTTP2_DATA, 0, stream, slice_of(piece, 16000));
-            memset(piece, 0, 5);
-        }
+    grpc_prefix_write(piece, 60 << 20);
+    for (; is_heard && !raw.is_closed && sent < (50u << 20); sent += 16000) {
+        is_heard = raw_frame(&raw, NGHTTP2_DATA, 0, 1, slice_of(piece, 16000));
+        memset(piece, 0, GRPC_PREFIX_SIZE);
         raw_read_for(&raw, 1);
-        is_heard = is_heard && !raw.is_closed;
     }
     EXPECT(raw_wait_closed(&raw));
     EXPECT(sent < (16u << 20));

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "fiber/ground.h"
 #include "net/server_inside.h"
 
 struct adoption {
@@ -23,6 +24,25 @@ or_else(int64_t value, int64_t otherwise)
     return value == 0 ? otherwise : value;
 }
 
+/* A connection needs a descriptor and a fiber; the rest of the process needs some of both too. */
+static unsigned
+connections_possible(unsigned wanted)
+{
+    unsigned descriptors = ground_descriptors(), fibers = ground_fibers();
+    unsigned kept = descriptors / 2 < DESCRIPTORS_KEPT ? descriptors / 2 : DESCRIPTORS_KEPT;
+    unsigned possible = descriptors - kept;
+    if (possible > fibers - fibers / 8 * 3)
+        possible = fibers - fibers / 8 * 3;
+    return wanted < possible ? wanted : possible;
+}
+
+static unsigned
+runners_possible(void)
+{
+    unsigned possible = ground_fibers() / 4;
+    return possible < RUNNERS_MAX ? possible : RUNNERS_MAX;
+}
+
 static void
 set_defaults(struct grpc_server_options *options)
 {
@@ -31,7 +51,8 @@ set_defaults(struct grpc_server_options *options)
     if (options->connection_bytes_max == 0)
         options->connection_bytes_max = (64u << 20) + options->message_max;
     options->streams_max = (unsigned)or_else(options->streams_max, 100000);
-    options->connections_max = (unsigned)or_else(options->connections_max, 20000);
+    options->connections_max =
+        connections_possible((unsigned)or_else(options->connections_max, 20000));
     options->default_timeout = or_else(options->default_timeout, 60 * NS_PER_S);
     options->request_timeout = or_else(options->request_timeout, 60 * NS_PER_S);
     options->idle_ping = or_else(options->idle_ping, 2 * 3600 * NS_PER_S);
@@ -80,7 +101,7 @@ server_loop_init(struct server_loop *home, struct grpc_server *server)
 {
     *home = (struct server_loop){
         .server = server,
-        .runners_max = RUNNERS_MAX / server->loop_count,
+        .runners_max = 1 + runners_possible() / server->loop_count,
         .scratch = memory_alloc(HTTP2_SCRATCH_SIZE),
     };
     list_init(&home->hungry);

@@ -2,9 +2,15 @@
  * sends the answer.
  *
  * Each connection lives on one loop with everything that belongs to it. A call's arena lives until
- * the answer is handed to HTTP/2. Bounds: bytes of unfinished requests and unsent answers per
- * connection, streams per connection, connections; a peer that is slow or silent in the middle of a
- * request is cut off after a time.
+ * the answer is handed to HTTP/2. While the handler runs, the arena and the request are the
+ * handler's alone, also while it waits in loop_call for another loop that uses them: the server
+ * touches neither, not even to answer in its place. When the handler returns, the bytes of the
+ * request may be gone, parked or not: what is needed longer is copied to the arena.
+ *
+ * Bounds: bytes held per connection, streams per connection, connections; a peer that is slow or
+ * silent in the middle of a request is cut off after a time. Over the bound of bytes the peer gets
+ * no window; requests that could not become whole for lack of it, and new ones, are refused with
+ * RESOURCE_EXHAUSTED.
  *
  * A handler answers exactly once, with grpc_reply or grpc_fail, before it returns or, after
  * grpc_park, later: a parked call is a record without a fiber. When the client goes away
@@ -38,9 +44,9 @@ struct grpc_server_options {
     struct tls *tls;             /* NULL: plain */
     size_t message_max;          /* 0: GRPC_MESSAGE_MAX_DEFAULT */
     unsigned streams_max;        /* per connection; 0: 100000 */
-    unsigned connections_max;    /* 0: 20000 */
-    size_t connection_bytes_max; /* unfinished requests + unsent answers per connection; 0: 64 MiB +
-                                    message_max */
+    unsigned connections_max;    /* 0: 20000; fewer where descriptors or fibers do not suffice */
+    size_t connection_bytes_max; /* requests with their headers, what handlers left in arenas, and
+                                    unsent answers, per connection; 0: 64 MiB + message_max */
     int64_t default_timeout;     /* of a call without grpc-timeout, ns; 0: 60 s */
     int64_t request_timeout;     /* from a stream's first header to its last byte, ns; 0: 60 s */
     int64_t idle_ping;           /* ping a connection that was silent so long, ns; 0: 2 h */
@@ -67,7 +73,7 @@ void grpc_server_close(struct grpc_server *server, int64_t deadline);
 
 struct arena *grpc_call_arena(struct grpc_call *call);
 struct slice grpc_call_path(const struct grpc_call *call);
-struct slice grpc_call_request(const struct grpc_call *call);
+struct slice grpc_call_request(const struct grpc_call *call); /* while the handler runs */
 /* A request header, empty if absent; name in lower case. */
 struct slice grpc_call_header(const struct grpc_call *call, const char *name);
 /* Monotonic; always set. */
@@ -77,7 +83,7 @@ const char *grpc_call_peer(const struct grpc_call *call);
 
 /* Answers with a message; the bytes are copied. */
 void grpc_reply(struct grpc_call *call, struct slice message);
-/* The same without a copy: the bytes live in the call's arena, or for ever. */
+/* The same without a copy: the bytes live in the call's arena, in its request, or for ever. */
 void grpc_reply_kept(struct grpc_call *call, struct slice message);
 /* Answers with an error: status, message, details as the kind says. */
 void grpc_fail(struct grpc_call *call, const struct error *err);

@@ -6,6 +6,8 @@
  *
  * The message is not copied into nghttp2: a DATA frame is cut from the reply at the moment it is
  * written. */
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/text.h"
 #include "net/server_inside.h"
@@ -23,6 +25,7 @@ answered(struct grpc_call *call, int failed)
 {
     check_that(failed == 0, "%s", nghttp2_strerror(failed));
     call_move(call, CALL_ANSWERED);
+    call_shed(call);
     http2_pipe_schedule(&call->session->pipe);
 }
 
@@ -73,6 +76,9 @@ answer_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *
     if (!http2_pipe_put(&call->session->pipe, frame_header, &piece))
         return NGHTTP2_ERR_WOULDBLOCK;
     call->reply_sent += length;
+    call->session->answer_moved_at = clock_monotonic();
+    if (length >= WORTHY_DATA)
+        session_please(call->session, PATIENCE_PER_DATA);
     return 0;
 }
 
@@ -81,6 +87,7 @@ answer_message(struct grpc_call *call, struct slice message)
 {
     check(call->reply_sent == 0 && message.length <= UINT32_MAX);
     call->reply = message;
+    call->has_reply = true;
     nghttp2_nv fields[] = {
         http2_field(":status", slice_text("200"), NV_LIVES),
         http2_field("content-type", content_type, NV_LIVES),
@@ -96,7 +103,8 @@ void
 answer_status(struct grpc_call *call, int status, const char *message, const char *detail_type,
               struct slice detail)
 {
-    struct arena *arena = call->arena;
+    /* The call's own arena may be in use by its handler, on another thread. */
+    scoped(arena_drop) struct arena *arena = arena_new(512);
     struct slice text = grpc_message_clean(message, arena);
     nghttp2_nv fields[5];
     size_t count = 0;
@@ -119,7 +127,8 @@ answer_status(struct grpc_call *call, int status, const char *message, const cha
 void
 answer_http_status(struct grpc_call *call, int http_status)
 {
-    char *status = arena_format(call->arena, "%d", http_status);
+    char status[16];
+    snprintf(status, sizeof status, "%d", http_status);
     nghttp2_nv fields[] = {
         http2_field(":status", slice_text(status), NV_COPIED),
         http2_field("allow", slice_text("POST"), NV_LIVES),

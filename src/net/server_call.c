@@ -13,27 +13,65 @@ static void call_free(struct grpc_call *call);
 
 /* ---- sums of the session ---- */
 
-static bool
-counts_request(enum call_state state)
-{
-    return state <= CALL_RUNNING;
-}
-
 /* What leaves or enters a state is subtracted or added (sign) from the session's sums. */
 static void
 account(struct grpc_call *call, int sign)
 {
     struct session *session = call->session;
-    if (counts_request(call->state))
-        session->request_bytes += (size_t)sign * call->inbox.room;
+    if (call->state == CALL_RECEIVING)
+        session->receiving_bytes += (size_t)sign * call->weight;
     if (call->state == CALL_ANSWERED) {
         if (sign > 0 && session->answer_bytes == 0)
-            session->pipe.progress_at = clock_monotonic();
-        session->answer_bytes += (size_t)sign * call->reply.length;
+            session->answer_moved_at = clock_monotonic();
+        if (call->has_reply)
+            session->answer_bytes += (size_t)sign * (GRPC_PREFIX_SIZE + call->reply.length);
         session->answer_count += (size_t)sign;
     }
     if (call->state == CALL_PARKED)
         level_add(session->home->server->metrics.parked, sign);
+}
+
+/* Does the answer still need the bytes of the request? */
+static bool
+is_reply_in_inbox(const struct grpc_call *call)
+{
+    uintptr_t reply = (uintptr_t)call->reply.data, inbox = (uintptr_t)call->inbox.bytes;
+    return call->has_reply && reply >= inbox && reply - inbox < call->inbox.room;
+}
+
+/* Weighs the call anew: a large request, and what its arena has taken; the reply counts elsewhere.
+ */
+static void
+call_weigh(struct grpc_call *call)
+{
+    check(call->fiber == NULL); /* else the arena is the handler's */
+    struct session *session = call->session;
+    size_t weight = call->inbox.is_owned ? call->inbox.room : 0;
+    size_t footprint = arena_footprint(call->arena);
+    if (footprint > CALL_ARENA_FREE)
+        weight += footprint - CALL_ARENA_FREE;
+    if (call->state == CALL_ANSWERED && call->has_reply)
+        weight -= call->reply.length < weight ? call->reply.length : weight;
+    session->request_bytes += weight - call->weight;
+    if (call->state == CALL_RECEIVING)
+        session->receiving_bytes += weight - call->weight;
+    call->weight = weight;
+}
+
+void
+call_shed(struct grpc_call *call)
+{
+    struct session *session = call->session;
+    if (call->fiber != NULL || (call->state != CALL_PARKED && call->state != CALL_ANSWERED))
+        return;
+    if (call->inbox.is_owned && !is_reply_in_inbox(call))
+        inbox_clear(&call->inbox);
+    if (call->state == CALL_ANSWERED && call->headers != NULL) {
+        header_release(&session->headers, call->headers);
+        call->headers = NULL;
+    }
+    call_weigh(call);
+    session_pay(session);
 }
 
 void
@@ -47,7 +85,6 @@ call_move(struct grpc_call *call, enum call_state state)
     call->state = (uint8_t)state;
     list_push_back(&session->calls[state], &call->node);
     account(call, 1);
-    session_pay(session);
 }
 
 /* ---- made and freed ---- */
@@ -103,7 +140,9 @@ admit(struct grpc_call *call, bool has_good_timeout)
 {
     const struct grpc_service *service = &call->session->home->server->options.service;
     const struct header_verdict *verdict = &call->headers->verdict;
-    if (call->session->headers.is_too_large) {
+    if (session_held(call->session) > call->session->home->server->options.connection_bytes_max) {
+        call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "too many bytes are held for this connection");
+    } else if (call->session->headers.is_too_large) {
         call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the request headers are too large");
     } else if (verdict->http_status != 200) {
         answer_http_status(call, verdict->http_status);
@@ -146,10 +185,13 @@ call_free(struct grpc_call *call)
     struct server_loop *home = session->home;
     check(call->fiber == NULL && session->call_count > 0);
     account(call, -1);
+    check(session->request_bytes >= call->weight);
+    session->request_bytes -= call->weight;
     timer_stop(&call->timer);
     list_remove(&call->node);
     session->call_count--;
-    header_release(call->headers);
+    if (call->headers != NULL)
+        header_release(&session->headers, call->headers);
     inbox_clear(&call->inbox);
     if (home->spare_count < SPARE_CALLS_MAX) {
         arena_reset(call->arena);
@@ -164,19 +206,33 @@ call_free(struct grpc_call *call)
 
 /* ---- the request ---- */
 
+/* Requests that grow side by side could fill the bound before any of them is whole, and then wait
+ * for each other. So they get all but a small part of it, and who needs more is refused, unless it
+ * is alone. */
+static bool
+is_crowded_out(const struct grpc_call *call)
+{
+    const struct session *session = call->session;
+    const struct list *receiving = &session->calls[CALL_RECEIVING];
+    size_t bound = session->home->server->options.connection_bytes_max;
+    return call->weight > SMALL_REQUEST && session->receiving_bytes > bound - bound / 32 &&
+           receiving->next != receiving->prev;
+}
+
 void
 call_receive(struct grpc_call *call, struct slice piece)
 {
-    struct session *session = call->session;
+    const struct grpc_server_options *options = &call->session->home->server->options;
     if (call->state != CALL_RECEIVING)
         return; /* refused already: what still comes is thrown away */
-    size_t before = call->inbox.room;
     enum inbox_verdict verdict =
-        inbox_add(&call->inbox, piece, session->home->server->options.message_max,
-                  REQUEST_ARENA_MAX, call->arena);
-    session->request_bytes += call->inbox.room - before;
+        inbox_add(&call->inbox, piece, options->message_max, REQUEST_ARENA_MAX, call->arena);
+    call_weigh(call);
     if (verdict != INBOX_OK)
         call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));
+    else if (is_crowded_out(call))
+        call_refuse(call, GRPC_RESOURCE_EXHAUSTED,
+                    "too many bytes of other requests are on their way on this connection");
 }
 
 /* ---- the handler ---- */
@@ -203,6 +259,8 @@ call_run(struct grpc_call *call)
         call->on_gone(call->gone_context);
     if (call->state == CALL_GONE)
         call_free(call);
+    else
+        call_shed(call);
     runner_wanted(session);
     if (session->is_ended && session->handler_count == 0 && session->pipe.fiber != NULL)
         fiber_wake(session->pipe.fiber);
@@ -220,8 +278,7 @@ call_complete(struct grpc_call *call)
         call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));
         return;
     }
-    if (session->patience < PATIENCE_MAX)
-        session->patience += PATIENCE_PER_CALL;
+    session_please(session, PATIENCE_PER_CALL);
     call_move(call, CALL_READY);
     runner_wanted(session);
 }

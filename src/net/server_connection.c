@@ -129,8 +129,9 @@ connection_run(void *argument)
         scoped(arena_drop) struct arena *arena = arena_new(512);
         struct error *err = start_tls(connection, arena);
         if (err != NULL) {
-            log_info(home->server->options.log, "TLS handshake failed", log_error(err),
-                     log_text("peer", connection->peer));
+            /* Anybody can cause it, as often as he likes: not for a log that people read. */
+            log_debug(home->server->options.log, "TLS handshake failed", log_error(err),
+                      log_text("peer", connection->peer));
             socket_close(connection->socket);
             connection->socket = NULL;
         }

@@ -53,7 +53,7 @@ may_answer(const struct grpc_call *call)
     if (call->is_expired || call->state == CALL_GONE)
         return false;
     check_that(call->state == CALL_RUNNING || call->state == CALL_PARKED,
-               "a call of %.*s is answered twice", SLICE_ARG(call->headers->path));
+               "call %d of %s is answered twice", call->stream_id, call->session->peer);
     return true;
 }
 

@@ -204,16 +204,32 @@ cache_find(struct header_gather *gather)
     return NULL;
 }
 
+static size_t
+block_size(const struct header_block *block)
+{
+    return sizeof *block + block->length;
+}
+
 static struct header_block *
 block_new(const struct header_gather *gather, struct slice service_name)
 {
     struct header_block *block = memory_alloc(sizeof *block + gather->length);
-    *block = (struct header_block){.references = 1, .length = gather->length};
+    *block = (struct header_block){.is_cached = true, .length = gather->length};
     if (gather->length > 0)
         memcpy(block->bytes, gather->bytes, gather->length);
     block->path = find(block, ":path");
     block->verdict = judge(block, service_name);
     return block;
+}
+
+/* Takes the block out of the cache. */
+static void
+block_forget(struct header_block *block)
+{
+    check(block->is_cached);
+    block->is_cached = false;
+    if (block->references == 0)
+        memory_free(block);
 }
 
 struct header_block *
@@ -223,7 +239,7 @@ header_end(struct header_gather *gather, struct slice service_name)
     if (block == NULL) {
         block = block_new(gather, service_name);
         if (gather->cache[HEADER_CACHE_SIZE - 1] != NULL)
-            header_release(gather->cache[HEADER_CACHE_SIZE - 1]);
+            block_forget(gather->cache[HEADER_CACHE_SIZE - 1]);
         cache_put(gather, HEADER_CACHE_SIZE - 1, block);
     }
     if (gather->room > GATHER_KEEP) {
@@ -231,15 +247,20 @@ header_end(struct header_gather *gather, struct slice service_name)
         gather->bytes = NULL;
         gather->room = 0;
     }
-    block->references++;
+    if (block->references++ == 0)
+        gather->held += block_size(block);
     return block;
 }
 
 void
-header_release(struct header_block *block)
+header_release(struct header_gather *gather, struct header_block *block)
 {
     check(block->references > 0);
-    if (--block->references == 0)
+    if (--block->references > 0)
+        return;
+    check(gather->held >= block_size(block));
+    gather->held -= block_size(block);
+    if (!block->is_cached)
         memory_free(block);
 }
 
@@ -248,7 +269,8 @@ header_gather_free(struct header_gather *gather)
 {
     for (size_t i = 0; i < HEADER_CACHE_SIZE; i++)
         if (gather->cache[i] != NULL)
-            header_release(gather->cache[i]);
+            block_forget(gather->cache[i]);
+    check(gather->held == 0);
     memory_free(gather->bytes);
     *gather = (struct header_gather){0};
 }

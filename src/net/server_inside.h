@@ -41,6 +41,11 @@
 #define NOTICE_TIMEOUT     (1 * NS_PER_S) /* between the two GOAWAYs of a graceful end */
 #define REQUEST_ARENA_MAX  4096           /* larger messages grow with what has come */
 #define CALL_ARENA_SIZE    384
+#define CALL_ARENA_FREE    1024  /* of an arena, not counted: streams_max bounds it */
+#define SMALL_REQUEST      65536 /* counted, but not refused before the bound itself is reached */
+#define PATIENCE_PER_DATA  2     /* for the two window updates that an answer's frame brings */
+#define WORTHY_DATA        512   /* smaller DATA frames of ours earn no patience */
+#define DESCRIPTORS_KEPT   512   /* not for connections: files of the store, the HTTP door, peers */
 
 struct server_metrics {
     struct gauge *connections, *streams, *handlers, *parked;
@@ -60,7 +65,8 @@ struct header_verdict {
 /* Entries { uint16 name length, uint16 value length, name, value }; all but grpc-timeout, which
  * changes with every call. */
 struct header_block {
-    unsigned references;
+    unsigned references; /* of calls */
+    bool is_cached;
     struct slice path;
     struct header_verdict verdict;
     size_t length;
@@ -72,6 +78,7 @@ struct header_block {
 struct header_gather {
     uint8_t *bytes;
     size_t length, room;
+    size_t held; /* bytes of all blocks that calls refer to */
     unsigned count;
     unsigned timeout_count;
     bool is_too_large;
@@ -85,7 +92,8 @@ void header_add(struct header_gather *gather, struct slice name, struct slice va
 /* The block, new or known, with one more reference. `service_name` is what rpc-service must be. */
 struct header_block *header_end(struct header_gather *gather, struct slice service_name);
 struct slice header_find(const struct header_block *block, struct slice name);
-void header_release(struct header_block *block);
+/* Takes one reference back. */
+void header_release(struct header_gather *gather, struct header_block *block);
 void header_gather_free(struct header_gather *gather);
 
 /* --- a session
@@ -110,33 +118,37 @@ struct session {
     size_t call_count;                   /* all that live */
     size_t handler_count;                /* fibers that run */
     struct header_gather headers;
-    size_t request_bytes; /* of calls up to RUNNING */
-    size_t answer_bytes;  /* of calls that are ANSWERED */
-    size_t answer_count;  /* calls that are ANSWERED */
-    uint64_t bytes_shown; /* of the pipe's bytes_out, in the metrics already */
-    size_t owed;          /* received, not yet given back to the connection's window */
-    int64_t began;        /* monotonic */
-    int64_t heard;        /* when the last bytes came */
-    int64_t ping_sent;    /* 0: none is under way */
-    int64_t patience;     /* left, see PATIENCE_MAX */
-    int64_t patience_at;  /* when it was last refilled */
-    bool has_settings;    /* the peer's first SETTINGS came: it speaks HTTP/2 */
-    bool is_noticed;      /* first GOAWAY sent */
-    bool is_finalled;     /* second GOAWAY sent */
-    bool is_ended;        /* all streams are gone; only handlers are waited for */
+    size_t request_bytes;    /* weights of all calls: requests, and what handlers left in arenas */
+    size_t receiving_bytes;  /* those of calls that are RECEIVING */
+    size_t answer_bytes;     /* of calls that are ANSWERED, prefixes included */
+    int64_t answer_moved_at; /* when a DATA frame last went, or the first of them began to wait */
+    size_t answer_count;     /* calls that are ANSWERED */
+    uint64_t bytes_shown;    /* of the pipe's bytes_out, in the metrics already */
+    size_t owed;             /* received, not yet given back to the connection's window */
+    int64_t began;           /* monotonic */
+    int64_t heard;           /* when the last bytes came */
+    int64_t ping_sent;       /* 0: none is under way */
+    int64_t patience;        /* left, see PATIENCE_MAX */
+    int64_t patience_at;     /* when it was last refilled */
+    bool has_settings;       /* the peer's first SETTINGS came: it speaks HTTP/2 */
+    bool is_noticed;         /* first GOAWAY sent */
+    bool is_finalled;        /* second GOAWAY sent */
+    bool is_ended;           /* all streams are gone; only handlers are waited for */
+    bool is_relieving;       /* calls are being refused to make room */
     int64_t noticed_at;
 };
 
 struct grpc_call {
     struct list node; /* in session->calls[state] */
     struct session *session;
-    struct header_block *headers;
-    struct arena *arena;
-    struct fiber *fiber; /* of the handler, NULL when it does not run */
+    struct header_block *headers; /* NULL: answered, and its handler does not run */
+    struct arena *arena;          /* the handler's alone while that runs, on whatever loop */
+    struct fiber *fiber;          /* of the handler, NULL when it does not run */
     const void *method;
     struct inbox inbox; /* the request */
     struct slice reply; /* in the arena */
     size_t reply_sent;  /* bytes of prefix and reply handed to HTTP/2 */
+    size_t weight;      /* its part of session->request_bytes */
     struct timer timer; /* at the deadline */
     int64_t began, deadline;
     void (*on_gone)(void *context);
@@ -144,6 +156,7 @@ struct grpc_call {
     int32_t stream_id;
     uint8_t state; /* enum call_state */
     bool has_timeout : 1;
+    bool has_reply : 1;  /* the answer is a message, not a bare status */
     bool is_whole : 1;   /* the request has ended */
     bool is_expired : 1; /* answered for its handler: what that says later is dropped */
     bool is_closed : 1;  /* its stream is */
@@ -171,10 +184,15 @@ void session_end(struct session *session);
 void session_free(struct session *session);
 /* Brings the metric of bytes sent up to date. */
 void session_show_bytes(struct session *session);
-/* Gives received bytes back to the connection's window unless too much is held. */
+/* All that is held for the peer. */
+size_t session_held(const struct session *session);
+/* Gives received bytes back to the connection's window unless too much is held; refuses requests
+ * that could never become whole because of that. */
 void session_pay(struct session *session);
 /* One more frame that did nothing useful. */
 void session_annoy(struct session *session, int64_t cost);
+/* The contrary. */
+void session_please(struct session *session, int64_t gain);
 /* The nghttp2 callbacks, server_callbacks.c. */
 void session_set_callbacks(nghttp2_session_callbacks *callbacks);
 
@@ -196,6 +214,9 @@ void call_refuse(struct grpc_call *call, enum grpc_status status, const char *me
 void call_close(struct grpc_call *call);
 /* Moves the call to another state and keeps the sums of the session right. */
 void call_move(struct grpc_call *call, enum call_state state);
+/* Lets go of what a parked or answered call needs no longer, and gives the window back that this
+ * allows; nothing while its handler runs. */
+void call_shed(struct grpc_call *call);
 
 /* server_runner.c: sees to it that the session's READY calls are run, unless it has too many
  * handlers already. */

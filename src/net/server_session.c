@@ -5,7 +5,8 @@
  *
  * Memory is bounded by windows: the connection's window is only given back while the bytes that
  * calls hold are below the bound; a peer that goes on sending runs out of window, not we out of
- * memory. */
+ * memory. Where waiting could not help, requests are refused instead (relieve, and call_receive).
+ */
 #include "base/check.h"
 #include "net/server_inside.h"
 
@@ -95,17 +96,59 @@ session_show_bytes(struct session *session)
     session->bytes_shown = session->pipe.bytes_out;
 }
 
+size_t
+session_held(const struct session *session)
+{
+    return session->request_bytes + session->headers.held + session->answer_bytes;
+}
+
+static bool
+is_over_bound(const struct session *session)
+{
+    return session_held(session) > session->home->server->options.connection_bytes_max;
+}
+
+/* Over the bound and nothing under way that will change it: requests that wait for the window would
+ * wait for ever. The youngest go, until the others have room. */
+static void
+relieve(struct session *session)
+{
+    struct list *receiving = &session->calls[CALL_RECEIVING];
+    if (session->is_relieving)
+        return;
+    session->is_relieving = true;
+    while (is_over_bound(session) && !list_is_empty(receiving) && session->handler_count == 0 &&
+           session->answer_bytes == 0 && list_is_empty(&session->calls[CALL_READY]))
+        call_refuse(list_entry(receiving->prev, struct grpc_call, node), GRPC_RESOURCE_EXHAUSTED,
+                    "too many bytes are held for this connection");
+    session->is_relieving = false;
+}
+
 void
 session_pay(struct session *session)
 {
-    size_t held = session->request_bytes + session->answer_bytes;
-    if (session->owed == 0 || held > session->home->server->options.connection_bytes_max)
-        return;
     if (session->is_ended)
         return;
+    if (is_over_bound(session)) {
+        relieve(session);
+        if (is_over_bound(session))
+            return;
+    }
+    if (session->owed == 0)
+        return;
+    nghttp2_session *http = session->pipe.session;
     size_t owed = session->owed;
     session->owed = 0;
-    nghttp2_session_consume_connection(session->pipe.session, owed);
+    nghttp2_session_consume_connection(http, owed);
+    if (nghttp2_session_want_write(http) != 0)
+        http2_pipe_schedule(&session->pipe);
+}
+
+void
+session_please(struct session *session, int64_t gain)
+{
+    if (session->patience < PATIENCE_MAX)
+        session->patience += gain;
 }
 
 void
@@ -196,16 +239,15 @@ static bool
 is_moving(const struct session *session, int64_t now, int64_t *next)
 {
     const struct grpc_server_options *options = &session->home->server->options;
-    const struct http2_pipe *pipe = &session->pipe;
-    int64_t patience;
-    if (http2_pipe_is_blocked(pipe))
-        patience = options->ping_timeout;
-    else if (session->answer_bytes > 0)
-        patience = options->request_timeout;
+    int64_t until;
+    if (http2_pipe_is_blocked(&session->pipe))
+        until = session->pipe.progress_at + options->ping_timeout;
+    else if (session->answer_bytes > 0) /* its window is closed: other frames do not count */
+        until = session->answer_moved_at + options->request_timeout;
     else
         return true;
-    earliest(next, pipe->progress_at + patience);
-    return now - pipe->progress_at < patience;
+    earliest(next, until);
+    return now < until;
 }
 
 void

@@ -56,6 +56,7 @@ ground_open(struct ground *ground, const struct linux_options *options)
     ground->loop_count = options->loops != 0 ? options->loops : uv_available_parallelism();
     ground->loops = memory_zalloc(ground->loop_count, sizeof *ground->loops);
     ground->catches_signals = options->catch_signals;
+    limits_open(ground);
     pthread_mutex_init(&ground->stop_lock, NULL);
     for (unsigned i = 0; i < ground->loop_count; i++)
         linux_loop_open(&ground->loops[i], ground, i);

@@ -54,6 +54,7 @@ struct ground {
     unsigned loop_count;
     struct pool pool;
     atomic_uint worker_count;
+    unsigned descriptors, fibers; /* how many there may be: limits.c */
     void (*function)(void *argument);
     void *argument;
     atomic_bool is_stopping; /* the first fiber has returned */
@@ -98,6 +99,11 @@ void linux_loop_stop_step(struct linux_loop *loop);
 void linux_loop_unquiet(struct linux_loop *loop);
 void signals_open(struct ground *ground);
 void signals_close(struct ground *ground);
+
+/* ---- limits.c ---- */
+
+/* Raises the limit of descriptors as far as the process may, and finds out about both limits. */
+void limits_open(struct ground *ground);
 
 /* ---- pool.c ---- */
 

@@ -5,8 +5,10 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -204,6 +206,34 @@ run_out(void *argument)
 TEST(listener, running_out_of_descriptors_is_waited_out)
 {
     on_linux(run_out);
+}
+
+/* ---- limits of the process ---- */
+
+static void
+look_at_limits(void *argument)
+{
+    const struct rlimit *before = argument;
+    struct rlimit limit;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(limit.rlim_cur, before->rlim_max);
+    EXPECT(ground_descriptors() == limit.rlim_cur || ground_descriptors() == INT_MAX);
+    unsigned long mappings = 0;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    EXPECT(file != NULL && fscanf(file, "%lu", &mappings) == 1);
+    fclose(file);
+    EXPECT(ground_fibers() >= 64);
+    EXPECT(2ul * ground_fibers() < mappings); /* a stack and its guard page each */
+}
+
+TEST(ground, takes_all_descriptors_it_may_and_tells_how_many_fibers_fit)
+{
+    struct rlimit before, low;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = (struct rlimit){.rlim_cur = before.rlim_max / 2, .rlim_max = before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    linux_run(&(struct linux_options){.loops = 1}, look_at_limits, &before);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /* ---- signals and other people's descriptors ---- */

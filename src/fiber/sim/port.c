@@ -1,5 +1,6 @@
 /* port.c - what the core asks of its ground (core.h), and the small public functions of a simulated
  * one. */
+#include <limits.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -100,6 +101,18 @@ ground_on_stop(void (*stop)(void *context), void *context)
     host->stop_context = context;
     if (stop != NULL && host->is_stop_asked) /* it was asked before anybody listened */
         event_schedule(host->world, &host->signal, host, host->world->now);
+}
+
+unsigned
+ground_descriptors(void)
+{
+    return UINT_MAX;
+}
+
+unsigned
+ground_fibers(void)
+{
+    return UINT_MAX;
 }
 
 /* --- what a simulated ground does not have --------------------------------------------------- */
