@@ -4,47 +4,9 @@
 #include "fiber/linux/linux.h"
 #include "store/contract.h"
 #include "store/memory/memory.h"
+#include "store/memory/test_bench.h"
 
 #define SHARD(n) PARTITION_OF_SHARD(n)
-
-struct bench {
-    struct memory_base *base;
-    void (*test)(struct contract *contract);
-};
-
-static struct store *
-bench_open(void *context)
-{
-    struct bench *bench = context;
-    memory_base_free(bench->base);
-    bench->base = memory_base_new(0);
-    return memory_open(bench->base);
-}
-
-static struct store *
-bench_reopen(void *context, struct store *store)
-{
-    struct bench *bench = context;
-    store_close(store);
-    return memory_open(bench->base);
-}
-
-static void
-bench_close(void *context, struct store *store)
-{
-    store_close(store);
-}
-
-static void
-bench_fiber(void *argument)
-{
-    struct bench *bench = argument;
-    struct contract_engine engine = {.name = "memory", .context = bench};
-    engine.open = bench_open;
-    engine.reopen = bench_reopen;
-    engine.close = bench_close;
-    contract_run(&engine, bench->test);
-}
 
 static void
 on_linux(void (*test)(struct contract *contract))
