@@ -56,6 +56,35 @@ region_key(const char *name, struct arena *arena)
     return arena_format(arena, SECTION ".regions.%s.initialFailoverVersion", name);
 }
 
+/* caFile and caFiles together. */
+static const char *const *
+read_authorities(const struct config *config, const char *name, struct arena *arena)
+{
+    const char *const *several = config_list(config, key_of(name, "tls.caFiles", arena), arena);
+    const char *one = config_text(config, key_of(name, "tls.caFile", arena));
+    size_t count = 0;
+    while (several[count] != NULL)
+        count++;
+    const char **all = arena_zalloc(arena, count + 2, sizeof *all);
+    memcpy(all, several, count * sizeof *all);
+    if (one[0] != '\0')
+        all[count] = one;
+    return all;
+}
+
+static struct cluster_tls
+read_tls(const struct config *config, const char *name, struct arena *arena)
+{
+    return (struct cluster_tls){
+        .is_enabled = config_flag(config, key_of(name, "tls.enabled", arena)),
+        .certificate_file = config_text(config, key_of(name, "tls.certFile", arena)),
+        .key_file = config_text(config, key_of(name, "tls.keyFile", arena)),
+        .authority_files = read_authorities(config, name, arena),
+        .server_name = config_text(config, key_of(name, "tls.serverName", arena)),
+        .verifies_host = config_flag(config, key_of(name, "tls.enableHostVerification", arena)),
+    };
+}
+
 static void
 read_cluster(const struct config *config, const char *name, struct faults *faults,
              struct cluster *cluster)
@@ -70,6 +99,7 @@ read_cluster(const struct config *config, const char *name, struct faults *fault
             config_integer(config, key_of(name, "newInitialFailoverVersion", arena)),
         .rpc_name = config_text(config, key_of(name, "rpcName", arena)),
         .rpc_address = config_text(config, key_of(name, "rpcAddress", arena)),
+        .tls = read_tls(config, name, arena),
     };
     const char *region = config_text(config, key_of(name, "region", arena));
     cluster->region = region[0] == '\0' ? NULL : region;

@@ -16,6 +16,15 @@
 #define FAILOVER_VERSION_LOCAL                                                                     \
     (-24) /* of domains that live in one cluster only, and of their events */
 
+/* How to speak TLS to a cluster. */
+struct cluster_tls {
+    bool is_enabled;
+    const char *certificate_file, *key_file; /* what is shown to it; "": nothing */
+    const char *const *authority_files;      /* NULL-terminated; none: the system's */
+    const char *server_name;                 /* its certificate's; "": the host of its address */
+    bool verifies_host;
+};
+
 struct cluster {
     const char *name;
     bool is_enabled;
@@ -24,6 +33,7 @@ struct cluster {
     const char *region;                   /* NULL: none */
     const char *rpc_name;
     const char *rpc_address;
+    struct cluster_tls tls;
 };
 
 struct region {

@@ -249,11 +249,17 @@ start_peer(struct domains_in *in, const struct cluster *cluster)
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, NULL};
+    size_t index = (size_t)(cluster - in->options.group->clusters);
+    struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
+    const char *server_name = cluster->tls.server_name;
+    bool has_name = server_name != NULL && server_name[0] != '\0';
+    struct rpc_caller caller = {.caller = "cadence-xdc-client",
+                                .caller_type = "internal",
+                                .server_name = has_name ? server_name : NULL};
     *peer = (struct peer){
         .in = in,
         .cluster = cluster,
-        .client = rpc_client_new(cluster->rpc_address, NULL,
-                                 &(struct rpc_caller){"cadence-xdc-client", "internal"}),
+        .client = rpc_client_new(cluster->rpc_address, tls, &caller),
         .place = PLACE_IS_UNKNOWN,
         .stored = PLACE_IS_UNKNOWN,
         .pause = PAUSE_MIN,

@@ -18,6 +18,8 @@ struct domains_in;
 struct domains_in_options {
     struct domains *domains;
     const struct cluster_group *group;
+    struct tls *const
+        *tls; /* to speak to each cluster of the group, in its order; NULL: plain to all */
     const struct log *log;
     struct metrics *metrics;
     /* Called once, in a fiber of loop 0, when every enabled peer has told all it knows since the

@@ -16,6 +16,7 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
     return grpc_client_new(&(struct grpc_client_options){
         .address = address,
         .tls = tls,
+        .server_name = caller->server_name,
         .keepalive = 10 * NS_PER_S, /* the peers are ours and do not mind */
         .headers = headers,
         .header_count = array_length(headers),

@@ -11,6 +11,7 @@
 struct rpc_caller {
     const char *caller;      /* rpc-caller: "cadenza-cli", "cadence-xdc-client" */
     const char *caller_type; /* cadence-caller-type: "cli", "internal" */
+    const char *server_name; /* that the certificate of the other side must have; NULL: its host */
 };
 
 /* A client that sends those headers. Does not connect yet. */

@@ -19,6 +19,7 @@ struct server {
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
+    struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
 };
@@ -44,6 +45,46 @@ open_tls(struct server *server, struct arena *arena)
         .require_peer_certificate = config_flag(config, RPC "tls.requireClientAuth"),
     };
     return tls_new(&options, arena, &server->tls);
+}
+
+static const char *
+file_or_none(const char *file)
+{
+    return file[0] == '\0' ? NULL : file;
+}
+
+static struct error *
+open_peer_tls(struct server *server, struct arena *arena)
+{
+    const struct cluster_group *group = server->group;
+    server->peer_tls = arena_zalloc(server->arena, group->count, sizeof *server->peer_tls);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster_tls *tls = &group->clusters[i].tls;
+        bool is_peer = group->clusters[i].is_enabled && &group->clusters[i] != group->current;
+        if (!tls->is_enabled || !is_peer)
+            continue;
+        struct tls_options options = {
+            .certificate_file = file_or_none(tls->certificate_file),
+            .key_file = file_or_none(tls->key_file),
+            .authority_files = tls->authority_files[0] == NULL ? NULL : tls->authority_files,
+            .verify_host = tls->verifies_host,
+        };
+        struct error *err = tls_new(&options, arena, &server->peer_tls[i]);
+        if (err != NULL)
+            return error_wrap(err, "TLS towards cluster %s", group->clusters[i].name);
+    }
+    return NULL;
+}
+
+static void
+close_tls(struct server *server)
+{
+    if (server->tls != NULL)
+        tls_free(server->tls);
+    for (size_t i = 0; server->peer_tls != NULL && i < server->group->count; i++) {
+        if (server->peer_tls[i] != NULL)
+            tls_free(server->peer_tls[i]);
+    }
 }
 
 static struct error *
@@ -121,6 +162,8 @@ open_parts(struct server *server, struct arena *arena)
         log_warn(server->options.log, *warning);
     err = open_tls(server, arena);
     if (err == NULL)
+        err = open_peer_tls(server, arena);
+    if (err == NULL)
         err = open_domains(server, arena);
     if (err != NULL)
         return err;
@@ -146,6 +189,7 @@ follow_group(struct server *server)
     server->domains_in = domains_in_start(&(struct domains_in_options){
         .domains = server->domains,
         .group = server->group,
+        .tls = server->peer_tls,
         .log = options->log,
         .metrics = options->metrics,
         .caught_up = options->is_restored ? note_caught_up : NULL,
@@ -208,8 +252,7 @@ server_stop(struct server *server, int64_t grace)
         api_free(server->api);
     if (server->domains != NULL)
         domains_close(server->domains);
-    if (server->tls != NULL)
-        tls_free(server->tls);
+    close_tls(server);
     arena_free(server->arena);
     memory_free(server);
 }

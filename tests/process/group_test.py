@@ -26,9 +26,7 @@ class Cluster(support.Server):
         self.name = f"cluster{number}"
         config = folder / f"{self.name}.yaml"
         config.write_text(group_config(number, ports))
-        super().__init__(
-            binary, folder / self.name, "--config", str(config), ports=ports[number]
-        )
+        super().__init__(binary, folder / self.name, "--config", str(config), ports=ports[number])
         self.api = domain_stub.DomainAPIStub(grpc.insecure_channel(self.grpc))
 
     def describe(self, name):

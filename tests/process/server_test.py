@@ -179,16 +179,14 @@ def test_a_restored_member_catches_up_with_its_group_before_it_changes_global_do
 
     def member(number, data):
         config = folder / f"cluster{number}.yaml"
-        config.write_text(
-            f"""clusterGroupMetadata:
+        config.write_text(f"""clusterGroupMetadata:
   failoverVersionIncrement: 10
   primaryClusterName: cluster0
   currentClusterName: cluster{number}
   clusterGroup:
     cluster0: {{initialFailoverVersion: 1, rpcAddress: "127.0.0.1:{ports[0][0]}"}}
     cluster1: {{initialFailoverVersion: 2, rpcAddress: "127.0.0.1:{ports[1][0]}"}}
-"""
-        )
+""")
         return support.Server(binary, data, "--config", str(config), ports=ports[number])
 
     def register_global(server, name):
@@ -431,6 +429,57 @@ def test_tls_serves_those_with_a_certificate_and_nobody_else(binary, folder):
     config.write_text(config.read_text().replace("server.key", "missing.key"))
     code, text = fails_to_start(binary, folder / "data", "--config", str(config))
     assert code == 1 and "missing.key" in text, text
+
+
+def test_clusters_of_a_group_follow_each_other_over_mutual_tls(binary, folder):
+    make_certificates(folder)
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    tls = f"""enabled: true, certFile: {folder}/NAME.pem, keyFile: {folder}/NAME.key"""
+
+    def member(number):
+        group = "".join(f"""
+    cluster{i}:
+      initialFailoverVersion: {i}
+      rpcAddress: "127.0.0.1:{ports[i][0]}"
+      tls: {{{tls.replace("NAME", "client")}, caFile: {folder}/ca.pem}}""" for i in range(2))
+        config = folder / f"cluster{number}.yaml"
+        config.write_text(f"""services:
+  frontend:
+    rpc:
+      tls:
+        {{{tls.replace("NAME", "server")}, caFiles: [{folder}/ca.pem], requireClientAuth: true}}
+clusterGroupMetadata:
+  failoverVersionIncrement: 10
+  primaryClusterName: cluster0
+  currentClusterName: cluster{number}
+  clusterGroup:{group}
+""")
+        data = folder / f"data{number}"
+        return support.Server(binary, data, "--config", str(config), ports=ports[number])
+
+    def read(name):
+        return (folder / name).read_bytes()
+
+    known = grpc.ssl_channel_credentials(read("ca.pem"), read("client.key"), read("client.pem"))
+
+    def secure(server):
+        return domain_stub.DomainAPIStub(grpc.secure_channel(server.grpc, known))
+
+    with member(0) as first, member(1) as second:
+        secure(first).RegisterDomain(
+            domain_api.RegisterDomainRequest(
+                name="shared",
+                is_global_domain=True,
+                workflow_execution_retention_period=duration_pb2.Duration(seconds=86400),
+            ),
+            timeout=support.LIMIT,
+        )
+
+        def is_there():
+            page = secure(second).ListDomains(domain_api.ListDomainsRequest(), timeout=10)
+            return [domain.name for domain in page.domains] == ["shared"]
+
+        support.wait_until(is_there, "the domain in the other cluster")
 
 
 support.main(sys.modules[__name__])
