@@ -164,6 +164,10 @@ bench_main(void *argument)
     struct error *err = load_process_memory(bench->pid, bench->arena, &memory);
     check_that(err == NULL, "%s", err->message);
     printf("Idle memory of the server: %.1f MB resident.\n", (double)memory / 1e6);
+    printf(
+        "With one call in flight both sides sleep most of the time: on a virtual machine that row "
+        "is the price of\nwaking a halted CPU (the same binary beside a busy neighbour: a quarter "
+        "of it).\n");
     register_domains(bench);
     run_table(bench, "DescribeDomain: a small call, network included", make_describe);
     run_table(bench, "UpdateDomain: a durable change", make_update);
