@@ -106,7 +106,9 @@ print_line(const char *outcome)
     printf("%s %s: ", outcome, harness.current->suite);
     for (const char *at = harness.current->title; *at != '\0'; at++)
         putchar(*at == '_' ? ' ' : *at);
-    putchar('\n');
+    for (const char *const *id = harness.current->ids; *id != NULL; id++)
+        printf("%s%s", id == harness.current->ids ? " [" : " ", *id);
+    puts(harness.current->ids[0] == NULL ? "" : "]");
 }
 
 /* Ends the current test. */

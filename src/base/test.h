@@ -5,7 +5,13 @@
  * The title is a sentence that can be false. A failed EXPECT ends its test (by longjmp) and the
  * next one runs. The program prints one line per test and "N passed, N failed, N skipped" at the
  * end; exit code 1 when one failed. Arguments: a substring chooses tests, --seed=N sets the seed,
- * --seeds=N asks for more. */
+ * --seeds=N asks for more.
+ *
+ * A test that proves lines of the catalogue of behaviours (tests/catalogue.txt) names them:
+ *
+ *   TEST(start, the_same_request_twice_starts_one_run, "A-020", "A-027") { ... }
+ *
+ * They are printed behind its title when it passed; tools/catalogue collects them. */
 #ifndef CADENZA_BASE_TEST_H
 #define CADENZA_BASE_TEST_H
 
@@ -19,13 +25,15 @@ struct test {
     const char *title;
     void (*run)(void);
     struct test *next;
+    const char *const *ids; /* of the catalogue; ends with NULL */
 };
 
-#define TEST(suite_, title_)                                                                       \
+#define TEST(suite_, title_, ...)                                                                  \
     static void test_##suite_##_##title_(void);                                                    \
     __attribute__((constructor)) static void test_register_##suite_##_##title_(void)               \
     {                                                                                              \
-        static struct test test = {#suite_, #title_, test_##suite_##_##title_, NULL};              \
+        static const char *const ids[] = {"", ##__VA_ARGS__, NULL};                                \
+        static struct test test = {#suite_, #title_, test_##suite_##_##title_, NULL, ids + 1};     \
         test_register(&test);                                                                      \
     }                                                                                              \
     static void test_##suite_##_##title_(void)

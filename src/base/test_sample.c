@@ -13,6 +13,11 @@ TEST(good, one_and_one_is_two)
     EXPECT_TEXT("a", "a");
 }
 
+TEST(named, one_and_one_proves_two_lines, "X-001", "X-002")
+{
+    EXPECT_EQ(1 + 1, 2);
+}
+
 TEST(bad, one_and_one_is_three)
 {
     EXPECT_EQ(1 + 1, 3);

@@ -39,6 +39,12 @@ TEST(test, a_passing_test_is_ok_and_the_program_succeeds)
     EXPECT_TEXT(output, "ok good: one and one is two\n1 passed, 0 failed, 0 skipped\n");
 }
 
+TEST(test, the_lines_that_a_test_proves_stand_behind_its_title)
+{
+    EXPECT_EQ(run_sample("", "proves_two"), 0);
+    EXPECT(says("ok named: one and one proves two lines [X-001 X-002]\n"));
+}
+
 TEST(test, a_failing_test_ends_there_shows_why_and_fails_the_program)
 {
     EXPECT_EQ(run_sample("", "one_is_three"), 1);

@@ -136,6 +136,16 @@ def cadence(server, domain, *words):
     )
 
 
+def proves(*ids):
+    """Names the lines of tests/catalogue.txt that a test proves."""
+
+    def mark(test):
+        test.ids = ids
+        return test
+
+    return mark
+
+
 def main(module):
     """Runs every test_*(binary, folder) of a module in a folder of its own. argv: binary [part]."""
     binary = str(pathlib.Path(sys.argv[1]).resolve())
@@ -145,6 +155,8 @@ def main(module):
         if not name.startswith("test_") or wanted not in name:
             continue
         title = name[len("test_") :].replace("_", " ")
+        if hasattr(test, "ids"):
+            title += f" [{' '.join(test.ids)}]"
         with tempfile.TemporaryDirectory() as folder:
             try:
                 test(binary, pathlib.Path(folder))
