@@ -1,6 +1,6 @@
 /* bench.c - the load generator behind `make bench`: closed loops of calls at a running server.
  *
- *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N]
+ *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N]
  *
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
@@ -20,6 +20,7 @@
 #include "wire/message.h"
 #include "wire/names.h"
 #include "wire/presence.h"
+#include "workflows.h"
 
 #define DOMAIN_API  "/uber.cadence.api.v1.DomainAPI/"
 #define DOMAINS     256 /* updates go round over so many */
@@ -28,8 +29,9 @@
 #define CONNECTIONS 4
 
 struct bench {
-    const char *address, *pid_text, *folder, *seconds_text;
+    const char *address, *pid_text, *folder, *seconds_text, *workflows_text;
     int pid;
+    int64_t workflows; /* per row */
     int64_t duration;
     struct arena *arena;
 };
@@ -130,6 +132,39 @@ run_table(struct bench *bench, const char *title,
     }
 }
 
+/* start → decision → activity → decision → complete */
+static void
+run_workflow_table(struct bench *bench)
+{
+    static const unsigned in_flight[] = {1, 16, 64, 256};
+    printf("\n## A workflow: start, decision, activity, decision, complete\n\n"
+           "| in flight | server CPU ms per workflow | workflows/s | start p50 ms | start p99 ms | "
+           "whole p50 ms | whole p99 ms | server MB | failures |\n"
+           "|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (size_t i = 0; i < array_length(in_flight); i++) {
+        struct workflows_options options = {
+            .address = bench->address,
+            .server_pid = bench->pid,
+            .count = (unsigned)(in_flight[i] == 1 ? bench->workflows / 10 : bench->workflows),
+            .in_flight = in_flight[i],
+            .pollers = in_flight[i] < 32 ? in_flight[i] : 32,
+            .connections = CONNECTIONS,
+            .payload = 128,
+        };
+        struct workflows_result result;
+        workflows_run(&options, bench->arena, &result);
+        if (result.first_error[0] != '\0')
+            fprintf(stderr, "bench: %s\n", result.first_error);
+        double done = result.done == 0 ? 1 : (double)result.done;
+        printf("| %u | %.3f | %.0f | %.2f | %.2f | %.2f | %.2f | %.0f | %llu |\n", in_flight[i],
+               (double)result.server_cpu / 1e6 / done, done * 1e9 / (double)result.elapsed,
+               (double)result.start_p50 / 1e6, (double)result.start_p99 / 1e6,
+               (double)result.end_p50 / 1e6, (double)result.end_p99 / 1e6,
+               (double)result.server_memory / 1e6, (unsigned long long)result.failures);
+        fflush(stdout);
+    }
+}
+
 /* One block written and synced, again and again: the price of being durable on this disk. */
 static void
 measure_sync(struct bench *bench)
@@ -171,6 +206,7 @@ bench_main(void *argument)
     register_domains(bench);
     run_table(bench, "DescribeDomain: a small call, network included", make_describe);
     run_table(bench, "UpdateDomain: a durable change", make_update);
+    run_workflow_table(bench);
     measure_sync(bench);
     arena_free(bench->arena);
 }
@@ -179,12 +215,18 @@ int
 main(int count, char **arguments)
 {
     struct bench bench = {
-        .address = "127.0.0.1:7833", .pid_text = "", .folder = ".", .seconds_text = "5"};
+        .address = "127.0.0.1:7833",
+        .pid_text = "",
+        .folder = ".",
+        .seconds_text = "5",
+        .workflows_text = "10000",
+    };
     const struct flag flags[] = {
         {"address", "HOST:PORT", "The server.", &bench.address, NULL},
         {"pid", "PID", "Its process, for CPU and memory.", &bench.pid_text, NULL},
         {"folder", "DIR", "On the disk of its data, for bare syncs.", &bench.folder, NULL},
         {"seconds", "N", "Per row of a table.", &bench.seconds_text, NULL},
+        {"workflows", "N", "Per row of the table of workflows.", &bench.workflows_text, NULL},
         {0},
     };
     const struct command_line line = {
@@ -194,9 +236,11 @@ main(int count, char **arguments)
     struct error *err =
         command_line_read(&line, count - 1, arguments + 1, NULL, &wants_help, arena);
     int64_t pid = 0, seconds = 0;
-    bool is_good = err == NULL && !wants_help &&
-                   text_parse_int64(slice_text(bench.pid_text), 1, INT32_MAX, &pid) &&
-                   text_parse_int64(slice_text(bench.seconds_text), 1, 3600, &seconds);
+    bool is_good =
+        err == NULL && !wants_help &&
+        text_parse_int64(slice_text(bench.pid_text), 1, INT32_MAX, &pid) &&
+        text_parse_int64(slice_text(bench.seconds_text), 1, 3600, &seconds) &&
+        text_parse_int64(slice_text(bench.workflows_text), 10, 10000000, &bench.workflows);
     if (!is_good) {
         fprintf(stderr, "%s\n%s", err == NULL ? "" : err->message, command_line_help(&line, arena));
         return 2;

@@ -1,0 +1,35 @@
+/* workflows.h - a closed loop of workflows: start, decision, activity, decision, complete.
+ *
+ * The workers are part of the generator and decide without replaying, so that the server is what is
+ * measured. */
+#ifndef CADENZA_TESTS_BENCH_WORKFLOWS_H
+#define CADENZA_TESTS_BENCH_WORKFLOWS_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+struct workflows_options {
+    const char *address;
+    int server_pid;
+    unsigned count;     /* workflows in all */
+    unsigned in_flight; /* at a time */
+    unsigned pollers;   /* of decisions, and as many of activities */
+    unsigned connections;
+    size_t payload; /* bytes of input and results */
+};
+
+struct workflows_result {
+    uint64_t done, failures;
+    char first_error[256]; /* "": none */
+    int64_t elapsed;       /* ns */
+    int64_t server_cpu;    /* ns */
+    uint64_t server_memory;
+    int64_t start_p50, start_p99, end_p50, end_p99; /* ns */
+};
+
+/* Runs the loop to its end, in a domain of its own. Yields. */
+void workflows_run(const struct workflows_options *options, struct arena *arena,
+                   struct workflows_result *result);
+
+#endif

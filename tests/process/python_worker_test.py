@@ -1,0 +1,335 @@
+"""Workflows of the official Python client: its worker, unchanged, against the real binary."""
+
+import asyncio
+import sys
+from datetime import timedelta
+
+from cadence import activity, workflow
+from cadence.api.v1 import common_pb2, history_pb2, service_domain_pb2 as domain_api
+from cadence.api.v1 import service_workflow_pb2 as workflow_api
+from cadence.client import Client
+from cadence.worker import Registry, Worker
+from google.protobuf import duration_pb2
+
+import support
+
+LIST = "python-list"
+MINUTE = timedelta(minutes=1)
+SECOND = timedelta(seconds=1)
+registry = Registry()
+
+
+# ---- activities ----
+
+
+@registry.activity()
+async def double(number: int) -> int:
+    return 2 * number
+
+
+attempts = {}
+
+
+@registry.activity()
+async def fail_twice(key: str) -> int:
+    """Fails until its third attempt."""
+    attempts[key] = attempts.get(key, 0) + 1
+    if attempts[key] < 3:
+        raise ValueError(f"attempt {attempts[key]}")
+    return attempts[key]
+
+
+@registry.activity()
+async def fail_always() -> None:
+    raise ValueError("never works")
+
+
+@registry.activity()
+def beat_and_die(key: str) -> int:
+    """The first attempt beats and falls silent; the next one says what it found."""
+    found = activity.heartbeat_details(int)
+    if found:
+        return found[0]
+    activity.heartbeat(41)
+    activity.wait_for_cancelled(timedelta(seconds=20))
+    return -1
+
+
+# ---- workflows ----
+
+
+@registry.workflow()
+class Chain:
+    @workflow.run
+    async def run(self, number: int) -> int:
+        for _ in range(3):
+            number = await double.with_options(schedule_to_close_timeout=MINUTE).execute(number)
+        return number
+
+
+@registry.workflow()
+class Parallel:
+    @workflow.run
+    async def run(self, count: int) -> int:
+        calls = [
+            double.with_options(schedule_to_close_timeout=MINUTE).execute(i) for i in range(count)
+        ]
+        return sum(await asyncio.gather(*calls))
+
+
+@registry.workflow()
+class Sleeper:
+    @workflow.run
+    async def run(self, count: int) -> int:
+        for _ in range(count):
+            await workflow.sleep(SECOND)
+        return count
+
+
+@registry.workflow()
+class Listener:
+    def __init__(self):
+        self.heard = []
+
+    @workflow.run
+    async def run(self, count: int) -> str:
+        await workflow.wait_condition(lambda: len(self.heard) >= count)
+        return ",".join(self.heard)
+
+    @workflow.signal(name="say")
+    def say(self, word: str) -> None:
+        self.heard.append(word)
+
+
+@registry.workflow()
+class Retrier:
+    @workflow.run
+    async def run(self, key: str) -> int:
+        return await fail_twice.with_options(
+            schedule_to_close_timeout=MINUTE,
+            retry_policy={
+                "initial_interval": SECOND,
+                "backoff_coefficient": 1.0,
+                "maximum_attempts": 5,
+            },
+        ).execute(key)
+
+
+@registry.workflow()
+class Failer:
+    @workflow.run
+    async def run(self) -> str:
+        await fail_always.with_options(schedule_to_close_timeout=MINUTE).execute()
+        return "not reached"
+
+
+@registry.workflow()
+class Beater:
+    @workflow.run
+    async def run(self, key: str) -> int:
+        return await beat_and_die.with_options(
+            schedule_to_close_timeout=MINUTE,
+            heartbeat_timeout=2 * SECOND,
+            retry_policy={
+                "initial_interval": SECOND,
+                "backoff_coefficient": 1.0,
+                "maximum_attempts": 3,
+            },
+        ).execute(key)
+
+
+@registry.workflow()
+class Countdown:
+    @workflow.run
+    async def run(self, left: int) -> str:
+        if left > 0:
+            workflow.continue_as_new(left - 1)
+        return "done"
+
+
+# ---- the tests ----
+
+
+def with_worker(binary, folder, body):
+    """Runs body(client) with a server, a domain and a worker."""
+
+    async def inside(server):
+        async with Client(domain="orders", target=server.grpc) as client:
+            await client.domain_stub.RegisterDomain(
+                domain_api.RegisterDomainRequest(
+                    name="orders",
+                    workflow_execution_retention_period=duration_pb2.Duration(seconds=86400),
+                )
+            )
+            async with Worker(client, LIST, registry):
+                await asyncio.wait_for(body(client), support.LIMIT)
+
+    with support.Server(binary, folder / "data") as server:
+        asyncio.run(inside(server))
+
+
+async def start(client, name, *arguments, **options):
+    return await client.start_workflow(
+        name, *arguments, task_list=LIST, execution_start_to_close_timeout=MINUTE, **options
+    )
+
+
+async def close_event(client, execution):
+    """Waits for the run's last event."""
+    while True:
+        page = await client.workflow_stub.GetWorkflowExecutionHistory(
+            workflow_api.GetWorkflowExecutionHistoryRequest(
+                domain="orders",
+                workflow_execution=execution,
+                wait_for_new_event=True,
+                history_event_filter_type=history_pb2.EVENT_FILTER_TYPE_CLOSE_EVENT,
+                skip_archival=True,
+            )
+        )
+        if page.history.events:
+            assert len(page.history.events) == 1 and not page.next_page_token
+            return page.history.events[0]
+
+
+async def result(client, execution):
+    event = await close_event(client, execution)
+    kind = event.WhichOneof("attributes")
+    assert kind == "workflow_execution_completed_event_attributes", event
+    return event.workflow_execution_completed_event_attributes.result.data.decode().strip()
+
+
+async def kinds(client, execution):
+    """The kinds of all events of a run, in order."""
+    found, token = [], b""
+    while True:
+        page = await client.workflow_stub.GetWorkflowExecutionHistory(
+            workflow_api.GetWorkflowExecutionHistoryRequest(
+                domain="orders",
+                workflow_execution=execution,
+                page_size=5,
+                next_page_token=token,
+            )
+        )
+        for event in page.history.events:
+            assert event.event_id == len(found) + 1, event
+            found.append(event.WhichOneof("attributes").removesuffix("_event_attributes"))
+        token = page.next_page_token
+        if not token:
+            return found
+
+
+def test_activities_run_one_after_another(binary, folder):
+    async def body(client):
+        execution = await start(client, "Chain", 5)
+        assert await result(client, execution) == "40"
+        assert (await kinds(client, execution)).count("activity_task_completed") == 3
+
+    with_worker(binary, folder, body)
+
+
+def test_twenty_activities_run_side_by_side(binary, folder):
+    async def body(client):
+        execution = await start(client, "Parallel", 20)
+        assert await result(client, execution) == str(2 * sum(range(20)))
+
+    with_worker(binary, folder, body)
+
+
+@support.proves("A-124")
+def test_timers_fire_one_after_another(binary, folder):
+    async def body(client):
+        execution = await start(client, "Sleeper", 3)
+        assert await result(client, execution) == "3"
+        assert (await kinds(client, execution)).count("timer_fired") == 3
+
+    with_worker(binary, folder, body)
+
+
+@support.proves("A-133")
+def test_signals_arrive_in_their_order(binary, folder):
+    async def body(client):
+        execution = await start(client, "Listener", 10)
+        for number in range(10):
+            await client.signal_workflow(
+                execution.workflow_id, execution.run_id, "say", str(number)
+            )
+        assert await result(client, execution) == '"0,1,2,3,4,5,6,7,8,9"'
+
+    with_worker(binary, folder, body)
+
+
+def test_signal_with_start_starts_and_then_signals(binary, folder):
+    async def body(client):
+        options = {"task_list": LIST, "execution_start_to_close_timeout": MINUTE}
+        runs = [
+            await client.signal_with_start_workflow(
+                "Listener", "say", [word], 2, workflow_id="both", **options
+            )
+            for word in ("one", "two")
+        ]
+        assert runs[0].run_id == runs[1].run_id
+        assert await result(client, runs[0]) == '"one,two"'
+
+    with_worker(binary, folder, body)
+
+
+def test_an_activity_is_tried_until_it_works(binary, folder):
+    async def body(client):
+        execution = await start(client, "Retrier", execution_key(folder))
+        assert await result(client, execution) == "3"
+        found = await kinds(client, execution)
+        assert found.count("activity_task_started") == 1 and "activity_task_failed" not in found
+
+    with_worker(binary, folder, body)
+
+
+def execution_key(folder):
+    return folder.name
+
+
+def test_a_failed_activity_fails_its_workflow(binary, folder):
+    async def body(client):
+        event = await close_event(client, await start(client, "Failer"))
+        failure = event.workflow_execution_failed_event_attributes.failure
+        assert failure.reason, event
+
+    with_worker(binary, folder, body)
+
+
+@support.proves("A-112")
+def test_heartbeat_details_reach_the_next_attempt(binary, folder):
+    async def body(client):
+        assert await result(client, await start(client, "Beater", "k")) == "41"
+
+    with_worker(binary, folder, body)
+
+
+def test_cancellation_ends_a_sleeping_workflow(binary, folder):
+    async def body(client):
+        execution = await start(client, "Sleeper", 60)
+        await client.cancel_workflow(execution.workflow_id, execution.run_id)
+        event = await close_event(client, execution)
+        assert event.WhichOneof("attributes").startswith("workflow_execution_canceled"), event
+
+    with_worker(binary, folder, body)
+
+
+def test_a_workflow_continues_as_new_until_it_is_done(binary, folder):
+    async def body(client):
+        execution = await start(client, "Countdown", 4, workflow_id="count")
+        run_ids = [execution.run_id]
+        while True:
+            event = await close_event(client, execution)
+            new = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+            if not new:
+                break
+            run_ids.append(new)
+            execution = common_pb2.WorkflowExecution(workflow_id="count", run_id=new)
+        assert len(set(run_ids)) == 5
+        assert await result(client, execution) == '"done"'
+
+    with_worker(binary, folder, body)
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])

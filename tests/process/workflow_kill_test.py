@@ -1,0 +1,211 @@
+"""Workflows with real workers while the server is killed, again and again.
+
+Twenty times kill -9 under load, on the same data folder. Then every workflow has ended well, every
+call that was acknowledged is in a history exactly once, and none twice."""
+
+import asyncio
+import collections
+import random
+import sys
+from datetime import timedelta
+
+from cadence import workflow
+from cadence.api.v1 import service_domain_pb2 as domain_api, service_workflow_pb2 as workflow_api
+from cadence.client import Client
+from cadence.worker import Registry, Worker
+from google.protobuf import duration_pb2
+
+import support
+
+KILLS = 20
+IN_FLIGHT = 16
+SIGNALS = 3
+LIST = "kill-list"
+FAST_RECONNECT = {
+    "grpc.initial_reconnect_backoff_ms": 50,
+    "grpc.min_reconnect_backoff_ms": 50,
+    "grpc.max_reconnect_backoff_ms": 200,
+}
+registry = Registry()
+
+
+@registry.activity()
+async def step(number: int) -> int:
+    return number + 1
+
+
+@registry.workflow()
+class Order:
+    """An activity, some signals, a timer, another activity: its result names the signals."""
+
+    def __init__(self):
+        self.heard = []
+
+    @workflow.run
+    async def run(self, count: int) -> str:
+        number = await self.advance(0)
+        await workflow.wait_condition(lambda: len(self.heard) >= count)
+        await workflow.sleep(timedelta(seconds=1))
+        await self.advance(number)
+        return ",".join(sorted(self.heard))
+
+    async def advance(self, number):
+        return await step.with_options(
+            schedule_to_close_timeout=timedelta(minutes=5),
+            start_to_close_timeout=timedelta(seconds=2),
+            retry_policy={
+                "initial_interval": timedelta(seconds=1),
+                "backoff_coefficient": 1.0,
+                "maximum_attempts": 100,
+            },
+        ).execute(number)
+
+    @workflow.signal(name="say")
+    def say(self, word: str) -> None:
+        self.heard.append(word)
+
+
+class Load:
+    """Starts workflows and signals them; notes what was acknowledged."""
+
+    def __init__(self, client):
+        self.client = client
+        self.is_over = False
+        self.started = {}  # workflow id → run id, acknowledged
+        self.signalled = collections.defaultdict(list)  # workflow id → words, acknowledged
+
+    async def until_acknowledged(self, call):
+        """Retries a call for ever: what it returns was acknowledged."""
+        while True:
+            try:
+                return await call()
+            except Exception:
+                await asyncio.sleep(0.05)
+
+    async def signal(self, name, word):
+        """The client sends each try of a call with the same request id; a new call is a new one."""
+        try:
+            await self.client.signal_workflow(name, "", "say", word)
+            self.signalled[name].append(word)
+            return True
+        except Exception:
+            return False
+
+    async def run(self, number):
+        turn = 0
+        while not self.is_over:
+            name = f"order-{number}-{turn}"
+            turn += 1
+            await self.start(name)
+            sent = 0
+            while len(self.signalled[name]) < SIGNALS:
+                await self.signal(name, f"{name}.{sent}")
+                sent += 1
+
+    async def start(self, name):
+        async def call():
+            return await self.client.start_workflow(
+                "Order",
+                SIGNALS,
+                workflow_id=name,
+                task_list=LIST,
+                execution_start_to_close_timeout=timedelta(minutes=10),
+                task_start_to_close_timeout=timedelta(seconds=2),
+            )
+
+        async def described():
+            """A start whose answer was lost is there all the same, under its id."""
+            try:
+                return await call()
+            except Exception:
+                answer = await self.client.workflow_stub.DescribeWorkflowExecution(
+                    workflow_api.DescribeWorkflowExecutionRequest(
+                        domain="orders", workflow_execution={"workflow_id": name}
+                    )
+                )
+                return answer.workflow_execution_info.workflow_execution
+
+        self.started[name] = (await self.until_acknowledged(described)).run_id
+
+
+async def history(client, name, run_id):
+    events, token = [], b""
+    while True:
+        page = await client.workflow_stub.GetWorkflowExecutionHistory(
+            workflow_api.GetWorkflowExecutionHistoryRequest(
+                domain="orders",
+                workflow_execution={"workflow_id": name, "run_id": run_id},
+                next_page_token=token,
+            )
+        )
+        events.extend(page.history.events)
+        token = page.next_page_token
+        if not token:
+            return events
+
+
+async def verify(client, load):
+    """Every acknowledged start and signal is in its history once; every run has ended well."""
+
+    async def is_closed(name, run_id):
+        events = await history(client, name, run_id)
+        return events[-1].HasField("workflow_execution_completed_event_attributes"), events
+
+    for name, run_id in load.started.items():
+        closed, events = await is_closed(name, run_id)
+        for _ in range(support.LIMIT * 10):
+            if closed:
+                break
+            await asyncio.sleep(0.1)
+            closed, events = await is_closed(name, run_id)
+        assert closed, f"{name} has not ended: {events[-1]}"
+        assert [event.event_id for event in events] == list(range(1, len(events) + 1))
+        words = collections.Counter(
+            event.workflow_execution_signaled_event_attributes.input.data.decode().strip().strip('"')
+            for event in events
+            if event.HasField("workflow_execution_signaled_event_attributes")
+        )
+        for word in load.signalled[name]:
+            assert words[word] == 1, f"{name}: {word} is {words[word]} times in the history"
+        assert not words or max(words.values()) == 1, words
+
+
+async def kill_and_restart(server, chance):
+    await asyncio.sleep(chance.uniform(0.2, 1.5))
+    server.kill()
+    server.launch()
+    while not await asyncio.to_thread(server.is_ready):
+        await asyncio.sleep(0.01)
+
+
+async def storm(server):
+    chance = random.Random(7)
+    async with Client(
+        domain="orders", target=server.grpc, channel_arguments=FAST_RECONNECT
+    ) as client:
+        await client.domain_stub.RegisterDomain(
+            domain_api.RegisterDomainRequest(
+                name="orders",
+                workflow_execution_retention_period=duration_pb2.Duration(seconds=86400),
+            )
+        )
+        load = Load(client)
+        async with Worker(client, LIST, registry):
+            runners = [asyncio.create_task(load.run(number)) for number in range(IN_FLIGHT)]
+            for _ in range(KILLS):
+                await kill_and_restart(server, chance)
+            load.is_over = True
+            await asyncio.wait_for(asyncio.gather(*runners), support.LIMIT)
+            await verify(client, load)
+        signals = sum(len(words) for words in load.signalled.values())
+        print(f"{KILLS} kills, {len(load.started)} workflows, {signals} signals acknowledged")
+        assert len(load.started) >= KILLS
+
+
+def test_workflows_survive_twenty_kills(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        asyncio.run(storm(server))
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])
