@@ -113,6 +113,7 @@ struct setup {
     rocksdb_options_t *database;
     rocksdb_options_t *family[FAMILY_COUNT];
     rocksdb_cache_t *cache;
+    uint64_t memtable_bytes; /* of one family: at about this size RocksDB flushes it */
 };
 /* All options, each with its reason in the file. */
 void setup_init(struct setup *setup, const struct rocks_options *options);
@@ -165,6 +166,7 @@ struct rocks {
         rocksdb_writebatch_t *batch;
         rocksdb_writeoptions_t *durable;
         struct buffer key, end, row; /* room for keys */
+        bool has_filled_all;         /* the last write left no family a memtable with room */
     } committer;
 };
 

@@ -138,10 +138,10 @@ set_levels(rocksdb_options_t *options)
 }
 
 static rocksdb_options_t *
-new_family(struct setup *setup, const struct rocks_options *options)
+new_family(struct setup *setup)
 {
     rocksdb_options_t *made = rocksdb_options_create();
-    rocksdb_options_set_write_buffer_size(made, memtable_bytes(options));
+    rocksdb_options_set_write_buffer_size(made, setup->memtable_bytes);
     rocksdb_options_set_max_write_buffer_number(made, MEMTABLES_MAX);
     set_tables(setup, made);
     set_levels(made);
@@ -168,8 +168,9 @@ setup_init(struct setup *setup, const struct rocks_options *options)
     setup->database = database;
     uint64_t cache = options->cache_bytes_max == 0 ? ROCKS_CACHE_BYTES : options->cache_bytes_max;
     setup->cache = rocksdb_cache_create_lru(cache);
+    setup->memtable_bytes = memtable_bytes(options);
     for (unsigned family = 0; family < FAMILY_COUNT; family++)
-        setup->family[family] = new_family(setup, options);
+        setup->family[family] = new_family(setup);
 }
 
 void

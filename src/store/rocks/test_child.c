@@ -6,8 +6,9 @@
  * and 8 bytes). When the store fails it closes it, opens it anew (OPENINGS times at most), judges
  * what it finds, and goes on. With ROCKS_BACKUP set, a store that has done all its steps is backed
  * up into FOLDER-backup, and that restored into FOLDER-restored; both are told as a step 1, of the
- * shards BACKUP_TOLD and RESTORE_TOLD. Exit: 0 all steps done, 2 it does not open (any more), 4 a
- * failure against the contract, 5 the store does not hold what was acknowledged. */
+ * shards BACKUP_TOLD and RESTORE_TOLD. ROCKS_PADDING: bytes that make each step larger. Exit: 0 all
+ * steps done, 2 it does not open (any more), 4 a failure against the contract, 5 the store does not
+ * hold what was acknowledged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct child {
     uint32_t shards;
     uint64_t steps;
     int openings;
+    size_t padding;
     uint64_t acked[LOAD_SHARDS_MAX];
     enum verdict verdict;
 };
@@ -75,8 +77,11 @@ restore(const struct child *child, struct arena *arena)
 static bool
 live(struct child *child, struct store *store, struct arena *arena)
 {
-    struct load load = {
-        .store = store, .shards = child->shards, .steps = child->steps, .tell = tell};
+    struct load load = {.store = store,
+                        .shards = child->shards,
+                        .steps = child->steps,
+                        .padding = child->padding,
+                        .tell = tell};
     memcpy(load.acked, child->acked, sizeof load.acked);
     const char *lost = load_verify(store, child->shards, child->acked, arena);
     if (lost == NULL)
@@ -139,6 +144,8 @@ main(int count, char **arguments)
                           .steps = strtoull(arguments[3], NULL, 10),
                           .openings = (int)strtol(arguments[4], NULL, 10)};
     read_acked(&child);
+    const char *padding = getenv("ROCKS_PADDING");
+    child.padding = padding == NULL ? 0 : strtoull(padding, NULL, 10);
     linux_run(&(struct linux_options){.loops = 1, .pool_threads = 2}, run, &child);
     return (int)child.verdict;
 }

@@ -85,6 +85,17 @@ step_batch(uint32_t shard, uint64_t step, uint64_t guard, struct arena *arena)
     return batch;
 }
 
+/* Rows that only fill memtables, one in each column family. */
+static void
+pad_batch(struct batch *batch, size_t length, struct arena *arena)
+{
+    if (length == 0)
+        return;
+    struct slice bytes = slice_of(arena_zalloc(arena, length, 1), length);
+    batch_put(batch, ROW_CURRENT, slice_text("padding"), bytes);
+    batch_put(batch, ROW_DEAD_LETTER, slice_text("padding"), bytes);
+}
+
 static void
 note_failure(struct load *load, const struct error *err, struct arena *arena)
 {
@@ -114,9 +125,12 @@ run_steps(struct runner *runner, struct writer *writer, uint64_t first)
     uint64_t ahead = first;
     for (uint64_t step = first; step <= load->steps && !load->has_failed; step++) {
         arena_reset(runner->arena);
-        for (; ahead <= load->steps && ahead < step + LOAD_IN_FLIGHT; ahead++)
-            writer_submit(writer,
-                          step_batch(runner->shard, ahead, writer_guard(writer), runner->arena));
+        for (; ahead <= load->steps && ahead < step + LOAD_IN_FLIGHT; ahead++) {
+            struct batch *batch =
+                step_batch(runner->shard, ahead, writer_guard(writer), runner->arena);
+            pad_batch(batch, load->padding, runner->arena);
+            writer_submit(writer, batch);
+        }
         struct error *err = writer_wait(writer, step - first + 1, runner->arena);
         if (err != NULL)
             return err;

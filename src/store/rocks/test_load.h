@@ -19,6 +19,7 @@ struct load {
     uint32_t shards;
     uint64_t steps;                  /* per shard: until its count is this */
     uint64_t acked[LOAD_SHARDS_MAX]; /* highest step of each shard that was said to be durable */
+    size_t padding; /* bytes of a row that each step adds in each column family, not judged */
     void (*tell)(uint32_t shard, uint64_t step); /* of each such step; may be NULL */
     bool has_failed;
     const char *complaint; /* a failure that is against the contract; NULL: none */

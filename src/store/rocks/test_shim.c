@@ -17,7 +17,7 @@
  *
  * Told by the environment: FAULT_FOLDER, FAULT_SPARE (same file system), FAULT_AT (n, 0: never),
  * FAULT_ACTION (eio, enospc, full, lie, power), FAULT_SEED, FAULT_COUNT (a file that gets the
- * number of calls at exit). */
+ * number of calls at exit), FAULT_ENDING (only the making of files with this ending counts). */
 #include "store/rocks/test_shim.h"
 
 #include <errno.h>
@@ -50,6 +50,7 @@ prepare(void)
     copy_setting("FAULT_FOLDER", shim.folder);
     copy_setting("FAULT_SPARE", shim.spare);
     copy_setting("FAULT_COUNT", shim.count_file);
+    copy_setting("FAULT_ENDING", shim.ending);
     char number[PATH_ROOM], action[PATH_ROOM];
     copy_setting("FAULT_AT", number);
     shim.at = strtoull(number, NULL, 10);
@@ -77,7 +78,7 @@ report_calls(void)
 
 /* Counts a call; the errno it has to fail with, or 0. Holds the lock. */
 static int
-step(void)
+count_call(void)
 {
     if (++shim.calls == shim.at) {
         if (shim.action == ACTION_POWER || shim.action == ACTION_LIE)
@@ -89,6 +90,23 @@ step(void)
             return ENOSPC;
     }
     return 0;
+}
+
+/* The same, unless only files with some ending count. */
+static int
+step(void)
+{
+    return shim.ending[0] == '\0' ? count_call() : 0;
+}
+
+/* The same for a file that is opened for writing. */
+static int
+step_open(const char *path, bool is_new)
+{
+    size_t length = strlen(path), ending = strlen(shim.ending);
+    bool is_counted =
+        is_new && length >= ending && strcmp(path + length - ending, shim.ending) == 0;
+    return is_counted ? count_call() : step();
 }
 
 /* Locks; true if the path is ours. Unlock in any case. */
@@ -115,7 +133,7 @@ open_for_writing(const char *path, int flags, mode_t mode)
 {
     struct stat facts;
     bool is_new = stat(path, &facts) != 0;
-    int failure = step();
+    int failure = step_open(path, is_new);
     if (failure == 0 && is_new && shim.is_full)
         failure = ENOSPC;
     if (failure != 0)

@@ -37,6 +37,7 @@ struct shim {
     pthread_mutex_t lock;
     bool is_ready;
     char folder[PATH_ROOM], spare[PATH_ROOM], count_file[PATH_ROOM];
+    char ending[PATH_ROOM]; /* of the new files that alone count; empty: every call counts */
     uint64_t at, calls, seed;
     enum action action;
     bool is_full; /* from now on */

@@ -50,6 +50,7 @@ become(struct trial *trial, const struct trial_run *run)
     for (uint32_t i = 0; i < LOAD_SHARDS_MAX; i++)
         acked = arena_format(arena, "%s%" PRIu64 ",", acked, trial->acked[i]);
     set("ROCKS_ACKED", acked);
+    set("ROCKS_PADDING", arena_format(arena, "%zu", trial->padding));
     if (run->has_backup)
         set("ROCKS_BACKUP", "yes");
     if (run->action != NULL) {
@@ -57,6 +58,7 @@ become(struct trial *trial, const struct trial_run *run)
         set("FAULT_FOLDER", trial->data);
         set("FAULT_SPARE", arena_format(arena, "%s/spare", trial->folder));
         set("FAULT_COUNT", arena_format(arena, "%s/count", trial->folder));
+        set("FAULT_ENDING", run->ending == NULL ? "" : run->ending);
         set("FAULT_ACTION", run->action);
         set("FAULT_AT", arena_format(arena, "%" PRIu64, run->at));
         set("FAULT_SEED", arena_format(arena, "%" PRIu64, run->seed));

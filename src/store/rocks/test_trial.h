@@ -14,6 +14,7 @@ struct trial {
     uint32_t shards;
     uint64_t steps;
     int openings;
+    size_t padding; /* of each step, see test_load.h */
     uint64_t
         acked[LOAD_SHARDS_MAX]; /* steps that the processes of this trial were told are durable */
     uint64_t acks;              /* how many times */
@@ -23,6 +24,7 @@ struct trial {
 struct trial_run {
     const char *action; /* of the shim, see test_shim.c; NULL: without it */
     uint64_t at;
+    const char *ending; /* of the new files that alone count; NULL: every call counts */
     uint64_t seed;
     uint64_t kill_after; /* acks, then kill -9; 0: let it end */
     bool has_backup;     /* see test_child.c: backs up and restores at its end */
