@@ -72,7 +72,9 @@ DOMAIN_DECIDER(delete, DeleteDomainRequest);
  * message about a domain that has no copy in this cluster is applied like any other: the record is
  * everywhere, only runs are not. `by_name` and `by_id` are what this cluster has (NULL: none). If
  * `by_id` is the last record of a deleted domain (status DELETED), nothing brings it back; an owner
- * that keeps no such records makes a new domain of a failover that comes after the delete. Errors:
+ * that keeps no such records makes a new domain of a failover that comes after the delete. The
+ * delete of an id that is not known leaves such a record too; the name may be another domain's and
+ * is left alone. Errors:
  * ERR_BAD_REQUEST when it can never be applied (the name belongs to another id, a cluster that
  * nobody knows, a version of another cluster, fields missing): to be parked, not retried. */
 must_use struct error *

@@ -179,25 +179,6 @@ domain_of(const struct merge *merge)
     return domain;
 }
 
-static void
-create(const struct merge *merge, struct domain_decision *decision)
-{
-    STORED(DomainRecord) *record = message_new(merge->arena, STORED_TYPE(domain_record));
-    record->format = DOMAIN_RECORD_FORMAT;
-    record->domain = domain_of(merge);
-    record->config_version = merge->task->config_version;
-    record->previous_failover_version = merge->task->previous_failover_version;
-    record->last_updated_time = merge->moment->now;
-    *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
-    if (merge->told == NULL)
-        return;
-    decision->failover = merge->told;
-    record->failover_notification_version = (int64_t)merge->moment->notification_version;
-    if (record->domain->active_clusters == NULL)
-        decide_add_recent(record, "", record->domain->active_cluster_name, "", merge->moment,
-                          merge->arena);
-}
-
 static bool
 merge_settings(STORED(DomainRecord) *record, const struct merge *merge)
 {
@@ -284,16 +265,45 @@ is_in_effect(const STORED(FailoverRecord) *failover, const API(Domain) *domain, 
            failover->failover_version == domain->failover_version;
 }
 
+/* The failover that the message tells, marked if it came too late. */
+static STORED(FailoverRecord) *
+take_told(const struct merge *merge, const API(Domain) *after)
+{
+    check(merge->told != NULL);
+    merge->told->is_superseded = !is_in_effect(merge->told, after, merge->arena);
+#ifdef CADENZA_PLANT_superseded_unmarked
+    merge->told->is_superseded = false; /* planted: it came too late, and looks as any other */
+#endif
+    return merge->told;
+}
+
+static void
+create(const struct merge *merge, struct domain_decision *decision)
+{
+    STORED(DomainRecord) *record = message_new(merge->arena, STORED_TYPE(domain_record));
+    record->format = DOMAIN_RECORD_FORMAT;
+    record->domain = domain_of(merge);
+    record->config_version = merge->task->config_version;
+    record->previous_failover_version = merge->task->previous_failover_version;
+    record->last_updated_time = merge->moment->now;
+    *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
+    if (merge->told == NULL)
+        return;
+    decision->failover = take_told(merge, record->domain);
+    record->failover_notification_version = (int64_t)merge->moment->notification_version;
+    if (record->domain->active_clusters == NULL)
+        decide_add_recent(record, "", record->domain->active_cluster_name, "", merge->moment,
+                          merge->arena);
+}
+
 /* What is remembered of the change: the failover that its maker tells; or, of another make of
  * server, what it looks like from here: one of these that came too late leaves no trace. */
 static STORED(FailoverRecord) *
 failover_of(const struct domain *current, const API(Domain) *after, bool has_moved,
             const struct merge *merge)
 {
-    if (merge->told != NULL) {
-        merge->told->is_superseded = !is_in_effect(merge->told, after, merge->arena);
-        return merge->told;
-    }
+    if (merge->told != NULL)
+        return take_told(merge, after);
     if (!has_moved || merge->task->tells_failovers)
         return NULL;
     return decide_failover_record(current->record->domain, after, merge->task->failover_version,
@@ -316,14 +326,32 @@ update(const struct domain *current, const struct merge *merge, struct domain_de
     decision->failover = failover_of(current, record->domain, has_moved, merge);
 }
 
-/* By name, and by id where the message has one: a domain that took the name later stays. */
-static struct error *delete (const struct domain *by_name, const struct merge *merge,
-                             struct domain_decision *decision)
+/* Of a domain that this cluster never had: a message about it may still come, by another way or out
+ * of the dead letters, and shall not bring it to life. */
+static void
+bury_unknown(const struct merge *merge, struct domain_decision *decision)
 {
+    STORED(DomainRecord) *last = message_new(merge->arena, STORED_TYPE(domain_record));
+    last->format = DOMAIN_RECORD_FORMAT;
+    last->domain = domain_of(merge);
+    last->domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED);
+    last->config_version = merge->task->config_version;
+    last->previous_failover_version = -1;
+    last->last_updated_time = merge->moment->now;
+    *decision = (struct domain_decision){.what = DOMAIN_DELETED, .next = last};
+}
+
+/* By name, and by id where the message has one: another domain of that name stays. */
+static struct error *delete (const struct domain *by_name, const struct domain *by_id,
+                             const struct merge *merge, struct domain_decision *decision)
+{
+    const char *id = merge->task->id;
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    if (by_name == NULL ||
-        (merge->task->id[0] != '\0' && strcmp(by_name->id, merge->task->id) != 0))
+    if (by_name == NULL || (id[0] != '\0' && strcmp(by_name->id, id) != 0)) {
+        if (id[0] != '\0' && by_id == NULL)
+            bury_unknown(merge, decision);
         return NULL;
+    }
     if (!by_name->record->domain->is_global_domain)
         return error_new(merge->arena, ERR_BAD_REQUEST,
                          "Domain %s is local here; cluster %s cannot delete it.", by_name->name,
@@ -347,7 +375,7 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
     if (err != NULL || is_deleted(by_id))
         return err;
     if (task->domain_operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
-        return delete (by_name, &merge, decision);
+        return delete (by_name, by_id, &merge, decision);
     err = check_collision(by_name, by_id, &merge);
     if (err == NULL)
         err = read_told(&merge);
@@ -358,50 +386,4 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
     else
         update(by_id, &merge, decision);
     return NULL;
-}
-
-/* --- the message -------------------------------------------------------------------------------
- */
-
-/* The failover as its maker made it; whether it was superseded is each cluster's own. */
-static ProtobufCBinaryData
-told_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
-{
-    STORED(FailoverRecord) told = *failover;
-    told.is_superseded = false;
-    return presence_make_bytes(message_encode(arena, &told.base));
-}
-
-ADMIN(ReplicationTask) *
-domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
-{
-    const STORED(DomainRecord) *record = change->record;
-    check(record->domain->is_global_domain);
-    ADMIN(DomainTaskAttributes) *attributes =
-        message_new(arena, ADMIN_TYPE(domain_task_attributes));
-    attributes->domain_operation = change->operation;
-    attributes->id = record->domain->id;
-    attributes->config_version = record->config_version;
-    attributes->failover_version = record->domain->failover_version;
-    attributes->previous_failover_version = record->previous_failover_version;
-
-    API(Domain) *domain = arena_make(arena, API(Domain));
-    *domain = *record->domain;
-    domain->id = "";
-    domain->failover_version = 0;
-    domain->is_global_domain = false;
-    if (domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED))
-        domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
-    attributes->domain = domain;
-    attributes->tells_failovers = true;
-    if (change->failover != NULL)
-        attributes->failover_record = told_bytes(change->failover, arena);
-
-    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
-    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);
-    task->source_task_id = record->notification_version;
-    task->creation_time = presence_make_timestamp(arena, record->last_updated_time);
-    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES);
-    task->domain_task_attributes = attributes;
-    return task;
 }

@@ -177,6 +177,34 @@ TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can
     sites_run(1, dead_letters);
 }
 
+/* The name is another domain's in west: what comes of the global one is parked. Then that one is
+ * deleted, which cannot be parked: there is nothing to delete, and nothing may be left to revive.
+ */
+static void
+dead_and_deleted(struct sites *sites)
+{
+    sites_register(sites, WEST, "orders", false);
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    sites_delete(sites, EAST, "orders");
+    sites_feed(sites, EAST);
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 2); /* it was made, and deprecated */
+    sites_reopen(sites, WEST);
+    struct domains *west = sites_at(sites, WEST);
+    EXPECT(!domains_find_name(west, "orders")->record->domain->is_global_domain);
+    sites_delete(sites, WEST, "orders");
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    EXPECT_EQ(letters_of(sites, 0, 100).count, 0);
+    EXPECT(domains_find_name(west, "orders") == NULL);
+    sites_feed(sites, WEST); /* east has buried it already */
+    EXPECT(domains_find_name(sites_at(sites, EAST), "orders") == NULL);
+}
+
+TEST(domain_apply, a_parked_message_does_not_revive_a_domain_that_was_deleted_meanwhile)
+{
+    sites_run(1, dead_and_deleted);
+}
+
 static void
 dead_first(struct sites *sites)
 {

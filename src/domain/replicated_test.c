@@ -223,6 +223,13 @@ TEST(replicated, a_failover_that_comes_too_late_is_remembered_as_superseded)
                 "west");
     EXPECT_OK(receive(&west, untold(late, true), EAST)); /* settings only */
     EXPECT(west.decision.failover == NULL);
+
+    FIXTURE(south, WEST); /* the first that it hears of the domain, by a cluster that knew better */
+    ADMIN(DomainTaskAttributes) *passed_on = message(&south, 5, 20, NULL);
+    passed_on->failover_record = message(&south, 5, 11, NULL)->failover_record;
+    EXPECT_OK(receive(&south, passed_on, NORTH));
+    EXPECT_EQ(south.decision.what, DOMAIN_CREATED);
+    EXPECT(south.decision.failover->is_superseded);
 }
 
 TEST(replicated, a_failover_is_among_the_recent_ones_here_too)
@@ -247,14 +254,28 @@ deletion(struct fixture *fixture, char *id)
 TEST(replicated, a_delete_goes_by_name_and_spares_a_newer_domain_of_that_name)
 {
     FIXTURE(west, WEST);
-    EXPECT_OK(receive(&west, deletion(&west, "id-1"), EAST)); /* nothing there */
+    EXPECT_OK(receive(&west, deletion(&west, ""), EAST)); /* nothing there */
     EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
     EXPECT_OK(receive(&west, creation(&west), EAST));
-    EXPECT_OK(receive(&west, deletion(&west, "id-0"), EAST)); /* the one before had the name */
-    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
+    struct domain_moment moment = sample_moment(++west.moment);
+    EXPECT_OK(domain_decide_replicated(west.domain, NULL, deletion(&west, "id-0"), "east",
+                                       &west.rules, &moment, west.arena, &west.decision));
+    EXPECT_TEXT(west.decision.next->domain->id, "id-0"); /* the one that had the name before */
     EXPECT_OK(receive(&west, deletion(&west, ""), EAST));
     EXPECT_EQ(west.decision.what, DOMAIN_DELETED);
-    EXPECT_TEXT(west.decision.next->domain->name, "orders");
+    EXPECT_TEXT(west.decision.next->domain->id, "id-1");
+}
+
+/* A message about it may be parked here, or on its way through a third cluster. */
+TEST(replicated, a_domain_that_was_deleted_before_it_was_known_never_comes)
+{
+    FIXTURE(west, WEST);
+    EXPECT_OK(receive(&west, deletion(&west, "id-1"), EAST));
+    EXPECT_EQ(west.decision.what, DOMAIN_DELETED);
+    EXPECT_TEXT(west.decision.next->domain->id, "id-1");
+    EXPECT_EQ(west.decision.next->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED));
+    EXPECT_OK(receive(&west, creation(&west), NORTH));
+    EXPECT_EQ(west.decision.what, DOMAIN_UNCHANGED);
 }
 
 /* Another cluster did not know of the delete yet when it failed the domain over. */

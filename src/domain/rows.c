@@ -78,6 +78,14 @@ operation_of(const struct domain_decision *decision)
     return 0;
 }
 
+/* The name may be another domain's: of one that was deleted and never known here. */
+static bool
+has_name(const struct domains *domains, const struct domain *domain)
+{
+    const struct domain *named = book_find_name(&domains->newest, domain->name);
+    return named != NULL && strcmp(named->id, domain->id) == 0;
+}
+
 void
 batch_add_change(struct batch *batch, const struct change *change,
                  const struct domain_decision *decision, bool is_replicated)
@@ -87,10 +95,10 @@ batch_add_change(struct batch *batch, const struct change *change,
     struct slice by_id = key_of_text(domain->id, arena);
     struct slice by_name = key_of_text(domain->name, arena);
     batch_put(batch, ROW_DOMAIN, by_id, domain->bytes);
-    if (book_is_deleted(domain))
-        batch_delete(batch, ROW_DOMAIN_NAME, by_name);
-    else
+    if (!book_is_deleted(domain))
         batch_put(batch, ROW_DOMAIN_NAME, by_name, slice_text(domain->id));
+    else if (has_name(change->domains, domain))
+        batch_delete(batch, ROW_DOMAIN_NAME, by_name);
     STORED(DomainChange) *logged = message_new(arena, STORED_TYPE(domain_change));
     logged->format = DOMAIN_CHANGE_FORMAT;
     logged->operation = operation_of(decision);

@@ -339,6 +339,46 @@ parked_and_merged(void *argument)
     group_close(&group);
 }
 
+static void
+purge(struct group *group, struct grpc_client *client, int64_t to)
+{
+    GOOGLE(Int64Value) *end = message_new(group->arena, GOOGLE_TYPE(int64_value));
+    ADMIN(PurgeDLQMessagesRequest) *request =
+        message_new(group->arena, ADMIN_TYPE(purge_dlqmessages_request));
+    ADMIN(PurgeDLQMessagesResponse) *response = NULL;
+    end->value = to;
+    request->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
+    request->inclusive_end_message_id = end;
+    EXPECT_OK(rpc_client_call(client, ADMIN_API "PurgeDLQMessages", &request->base, group->arena,
+                              ADMIN_TYPE(purge_dlqmessages_response), &response));
+}
+
+static void
+parked_and_purged(void *argument)
+{
+    struct group group;
+    group_open(&group, 2, true);
+    static const char *const names[] = {"orders", "bills"};
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(register_domain(&group, 1, names[i], false));
+        EXPECT_OK(register_domain(&group, 0, names[i], true));
+    }
+    wait_dead(&group, 1, 2);
+    struct grpc_client *client = client_of(&group, 1);
+    purge(&group, client, 1); /* up to and with the first */
+    wait_dead(&group, 1, 1);
+    purge(&group, client, INT64_MAX);
+    wait_dead(&group, 1, 0);
+    EXPECT(!domains_find_name(group.sites[1].domains, "orders")->record->domain->is_global_domain);
+    grpc_client_free(client);
+    group_close(&group);
+}
+
+TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named)
+{
+    linux_run(&(struct linux_options){.loops = 2}, parked_and_purged, NULL);
+}
+
 TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone)
 {
     linux_run(&(struct linux_options){.loops = 2}, parked_and_merged, NULL);

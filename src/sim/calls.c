@@ -5,9 +5,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "rpc/client.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
+#define ADMIN_API  "/uber.cadence.admin.v1.AdminAPI/"
 #define DOMAIN_API "/uber.cadence.api.v1.DomainAPI/"
 #define PAGE_SIZE  500
 #define DAY        (24 * 3600)
@@ -39,6 +41,14 @@ load_clients_free(struct load_clients *clients)
     for (unsigned i = 0; i < clients->count; i++)
         grpc_client_free(clients->client[i]);
     memory_free(clients);
+}
+
+struct error *
+load_send(struct load_call *call, const char *path, const ProtobufCMessage *request,
+          const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+{
+    return rpc_client_call_at(call->clients->client[call->host], path, request, call->arena, type,
+                              response);
 }
 
 #define SEND(call, name, request, type, response)                                                  \
@@ -253,4 +263,30 @@ load_list_failovers(struct load_call *call, const char *domain_id,
         request->pagination->next_page_token = response->next_page_token;
     } while (request->pagination->next_page_token.len > 0);
     return NULL;
+}
+
+struct error *
+load_count_letters(struct load_call *call, uint64_t *count)
+{
+    ADMIN(CountDLQMessagesRequest) *request =
+        message_new(call->arena, ADMIN_TYPE(count_dlqmessages_request));
+    ADMIN(CountDLQMessagesResponse) *response = NULL;
+    struct error *err = rpc_client_call(call->clients->client[call->host],
+                                        ADMIN_API "CountDLQMessages", &request->base, call->arena,
+                                        ADMIN_TYPE(count_dlqmessages_response), &response);
+    if (err == NULL)
+        *count = (uint64_t)response->domain;
+    return err;
+}
+
+struct error *
+load_merge_letters(struct load_call *call)
+{
+    ADMIN(MergeDLQMessagesRequest) *request =
+        message_new(call->arena, ADMIN_TYPE(merge_dlqmessages_request));
+    request->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
+    ADMIN(MergeDLQMessagesResponse) *response = NULL;
+    return rpc_client_call(call->clients->client[call->host], ADMIN_API "MergeDLQMessages",
+                           &request->base, call->arena, ADMIN_TYPE(merge_dlqmessages_response),
+                           &response);
 }

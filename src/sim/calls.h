@@ -20,6 +20,12 @@ struct load_call {
     struct arena *arena;
 };
 
+/* Any call, by its path. */
+must_use struct error *load_send(struct load_call *call, const char *path,
+                                 const ProtobufCMessage *request,
+                                 const ProtobufCMessageDescriptor *type,
+                                 ProtobufCMessage **response);
+
 /* One attribute of an active-active domain, and the cluster that is (to be) active for it. */
 struct load_attribute {
     const char *scope, *name;
@@ -66,5 +72,8 @@ must_use struct error *load_list_failovers(struct load_call *call, const char *d
                                            void (*visit)(void *context,
                                                          const API(ClusterFailover) *failover),
                                            void *context);
+/* Messages of other clusters that the host parked; tried once more by the second. */
+must_use struct error *load_count_letters(struct load_call *call, uint64_t *count);
+must_use struct error *load_merge_letters(struct load_call *call);
 
 #endif

@@ -8,11 +8,10 @@
 
 #define PAGE 200
 
-/* Calls `visit` for every row of a kind in the domains partition, in order of keys. */
-static struct error *
-visit_rows(struct store *store, enum row_kind kind, struct arena *arena,
-           struct error *(*visit)(void *context, const struct row *row, struct arena *arena),
-           void *context)
+struct error *
+domain_rows_visit(struct store *store, enum row_kind kind, struct arena *arena,
+                  struct error *(*visit)(void *context, const struct row *row, struct arena *arena),
+                  void *context)
 {
     struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = kind, .rows_max = PAGE};
     struct rows rows = {.has_more = true};
@@ -75,7 +74,7 @@ domain_log_check(struct store *store, struct arena *arena)
     struct walk walk = {0};
     struct error *err = store_guard(store, PARTITION_OF_DOMAINS, arena, &walk.guard);
     if (err == NULL)
-        err = visit_rows(store, ROW_DOMAIN_LOG, arena, visit_change, &walk);
+        err = domain_rows_visit(store, ROW_DOMAIN_LOG, arena, visit_change, &walk);
     if (err != NULL)
         return err;
     /* The newest rows stay. The first write of all may have been none of a domain: without a row.
@@ -84,5 +83,5 @@ domain_log_check(struct store *store, struct arena *arena)
         return error_new(arena, ERR_CORRUPT, "the log ends at %llu, the counter is at %llu",
                          (unsigned long long)walk.last, (unsigned long long)walk.guard);
     walk.is_used = arena_zalloc(arena, walk.guard + 1, 1);
-    return visit_rows(store, ROW_DOMAIN, arena, visit_domain, &walk);
+    return domain_rows_visit(store, ROW_DOMAIN, arena, visit_domain, &walk);
 }

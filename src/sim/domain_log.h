@@ -10,4 +10,12 @@
  * meanwhile. Yields. Errors: ERR_CORRUPT says what is wrong; the store's. */
 must_use struct error *domain_log_check(struct store *store, struct arena *arena);
 
+/* Calls `visit` for every row of a kind in the domains partition, in the order of keys, until it
+ * returns an error. What is read stays in the arena. Yields. Errors: those of `visit`; the store's.
+ */
+must_use struct error *
+domain_rows_visit(struct store *store, enum row_kind kind, struct arena *arena,
+                  struct error *(*visit)(void *context, const struct row *row, struct arena *arena),
+                  void *context);
+
 #endif

@@ -12,6 +12,7 @@
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
 #define PRIMARY      0
+#define RIVAL_ODDS   4
 
 /* One step of one worker. */
 struct step {
@@ -117,6 +118,19 @@ try_register(struct step *step, const struct group_domain *domain)
     return load_register(&step->call, &registration);
 }
 
+/* Takes the name in another cluster, which may be down: then there is no rival. */
+static void
+register_rival(struct step *step, struct group_domain *domain)
+{
+    struct load_registration registration = {.name = domain->name};
+    step->call.host = domain->rival;
+    domain->rival_tried = true;
+    struct error *err = load_register(&step->call, &registration);
+    if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
+        err = NULL; /* a try of the global one landed unheard, and has come here */
+    count_answer(step, err, false);
+}
+
 static struct group_domain *
 new_domain(struct step *step)
 {
@@ -128,6 +142,8 @@ new_domain(struct step *step)
     domain->is_active_active = domain->is_global && chance(2) == 0;
     domain->first_active = chance(load->sim->count);
     domain->home = domain->is_global ? PRIMARY : chance(load->sim->count);
+    if (load->has_rivals && domain->is_global && chance(RIVAL_ODDS) == 0)
+        domain->rival = 1 + chance(load->sim->count - 1);
     snprintf(domain->name, sizeof domain->name, "%s-%u", domain->is_global ? "global" : "local",
              load->domain_count++);
     return domain;
@@ -145,6 +161,8 @@ step_register(struct step *step)
         return;
     if (!is_again)
         domain = new_domain(step);
+    if (domain->rival != 0 && !domain->rival_tried)
+        register_rival(step, domain);
     step->call.host = domain->home;
     struct error *err = try_register(step, domain);
     if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS && is_again)
@@ -174,7 +192,8 @@ static void
 step_update_elsewhere(struct step *step)
 {
     struct group_domain *domain = pick(step, is_own);
-    if (domain == NULL || step->call.host == domain->home)
+    if (domain == NULL || step->call.host == domain->home ||
+        (domain->rival_tried && step->call.host == domain->rival))
         return;
     struct error *err = load_describe_as(&step->call, domain->name, UINT32_MAX);
     if (err == NULL)
@@ -212,19 +231,18 @@ step_delete(struct step *step)
 /* --- failovers and reading -----------------------------------------------------------------------
  */
 
-/* The answer shows the version that the failover made: it must be in every cluster's history. Left
- * out: a domain that was told to stay where it was registered; and one with attributes, which takes
- * a new version whatever it is told. */
+/* What the answer shows must have been written where it was asked. */
 static void
-note_failover(struct step *step, struct group_domain *domain, unsigned what, int64_t version)
+note_failover(struct step *step, struct group_domain *domain, unsigned what,
+              const API(Domain) *shown)
 {
-    bool is_first =
-        version < SIM_GROUP_INCREMENT && sim_group_of_version(version) == (int)domain->first_active;
-    if (domain->failover_count == GROUP_FAILOVERS_MAX ||
-        (what == MOVES_DOMAIN && (is_first || domain->is_active_active)))
+    if (domain->failover_count == GROUP_FAILOVERS_MAX)
         return;
     domain->failovers[domain->failover_count++] =
-        (struct group_failover){.what = (uint8_t)what, .failover_version = version};
+        (struct group_failover){.what = (uint8_t)what,
+                                .cluster = (uint8_t)step->call.host,
+                                .failover_version = group_shown_version(shown, what),
+                                .domain_version = group_shown_version(shown, MOVES_DOMAIN)};
     step->load->failovers++;
 }
 
@@ -249,7 +267,7 @@ step_failover(struct step *step)
     struct error *err = load_failover(&step->call, &failover, &shown);
     if (err == NULL) {
         group_sight_note(step->load, domain, step->call.host, &before, shown);
-        note_failover(step, domain, what, group_shown_version(shown, what));
+        note_failover(step, domain, what, shown);
     }
     check_absence(step, domain, &before, err);
     count_answer(step, err, true);

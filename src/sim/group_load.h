@@ -5,7 +5,9 @@
  * failovers come from every worker, at every cluster, also at the same time. What is checked while
  * the load runs: what one cluster shows never goes back (failover version, versions of attributes,
  * settings, being there at all); each version belongs to the cluster that is shown as active;
- * clusters that are not primary refuse settings of global domains. group_verify.c looks at the end.
+ * clusters that are not primary refuse settings of global domains. If there are rivals, the
+ * name of some global domains is taken in another cluster, by a local one: what that cluster is
+ * told is parked there until the rival is gone (group_rivals.c). group_verify.c looks at the end.
  * The ledger is the test's, outside of every host. */
 #ifndef CADENZA_SIM_GROUP_LOAD_H
 #define CADENZA_SIM_GROUP_LOAD_H
@@ -29,9 +31,13 @@ struct group_sight {
     int64_t failover_version[MOVES_END];
 };
 
+/* An acknowledged failover. It may have moved nothing: a domain that was told to stay, for instance
+ * (group_history.h). */
 struct group_failover {
-    uint8_t what; /* MOVES_* */
-    int64_t failover_version;
+    uint8_t what;             /* MOVES_* */
+    uint8_t cluster;          /* that was asked */
+    int64_t failover_version; /* of what was to move, as the answer shows it */
+    int64_t domain_version;   /* of the domain, likewise */
 };
 
 struct group_domain {
@@ -40,7 +46,9 @@ struct group_domain {
     unsigned home; /* whom settings are asked of: the primary cluster, or where a local one lives */
     bool is_global, is_active_active;
     unsigned first_active; /* cluster; of a global one, as it was registered */
-    bool is_registered;    /* acknowledged */
+    unsigned rival; /* cluster where a local domain of this name was asked for first; 0: none */
+    bool rival_tried;
+    bool is_registered; /* acknowledged */
     uint32_t sequence_tried, sequence_acknowledged;
     bool deprecation_tried, is_deprecated;
     bool deletion_tried, is_deleted;
@@ -53,8 +61,11 @@ struct group_load {
     struct sim *sim;
     unsigned worker_count, next_worker, running;
     int64_t think_max; /* pause between two calls of a worker, ns */
+    bool has_rivals;   /* set by the test before the world runs: names are taken elsewhere */
     bool is_over;      /* set by the test: workers end */
     uint64_t calls, acknowledged, refused, failed, failovers;
+    uint64_t rivals, letters;  /* found after the storm */
+    uint64_t own_moves, stays; /* of domains with attributes, found in all histories */
     struct verdict verdict;
     unsigned domain_count;
     struct group_domain domains[GROUP_DOMAINS_MAX];
@@ -62,8 +73,9 @@ struct group_load {
 
 /* `workers` workers on the client host, which starts now. Free with memory_free. */
 struct group_load *group_load_start(struct sim *sim, unsigned workers, int64_t think_max);
-/* Lets the workers end and the group settle, then compares all clusters with each other and with
- * the ledger. Runs the world. load->verdict says what it came to. */
+/* Lets the workers end, removes what keeps clusters from agreeing (group_rivals.c), lets the group
+ * settle, then compares all clusters with each other and with the ledger. Runs the world.
+ * load->verdict says what it came to. */
 void group_load_verify(struct group_load *load);
 
 /* --- for the files of the load ------------------------------------------------------------------
@@ -73,6 +85,11 @@ void group_load_verify(struct group_load *load);
  */
 void group_sight_note(struct group_load *load, struct group_domain *domain, unsigned cluster,
                       const struct group_sight *before, const API(Domain) *shown);
+/* Runs as a client, after the storm: removes the rivals, then lets every cluster try its parked
+ * messages again. */
+void group_remove_rivals(struct group_load *load, struct load_clients *clients);
+/* Is it the rival that the cluster shows? */
+bool group_is_rival(const struct group_domain *domain, unsigned cluster, const API(Domain) *shown);
 /* The version of what is shown, by MOVES_*; -1: it has no such attribute. */
 int64_t group_shown_version(const API(Domain) *shown, unsigned what);
 /* The number of a cluster by its name; -1: none. */

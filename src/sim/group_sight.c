@@ -111,6 +111,8 @@ void
 group_sight_note(struct group_load *load, struct group_domain *domain, unsigned cluster,
                  const struct group_sight *before, const API(Domain) *shown)
 {
+    if (group_is_rival(domain, cluster, shown))
+        return;
     struct group_sight *sight = &domain->sight[cluster];
     uint32_t sequence = load_sequence(shown);
     if (before->is_there && sequence < before->sequence)

@@ -4,30 +4,30 @@
  * The checkers: (1) every cluster shows the same record of a global domain, except what is local to
  * a cluster; (2) an acknowledged registration exists, a local one in its cluster only; (3) a
  * description is one that was asked for and not older than the newest acknowledged; an acknowledged
- * deprecation or deletion holds; (4) every cluster's failover history has the same failovers, and
- * every acknowledged one is among them; (5) the notification versions of each cluster have no gap
- * and no repeat; (6) a group that nobody asks for anything comes to rest: clusters that tell each
- * other the same for ever write for ever. */
+ * deprecation or deletion holds; (4) every cluster's failover history tells exactly the
+ * failovers that were made, wherever that was, and every acknowledged one was made
+ * (group_history.h); clients are told what the store has; (5) the notification versions of each
+ * cluster have no gap and no repeat; (6) a group that nobody asks for anything comes to rest:
+ * clusters that tell each other the same for ever write for ever. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/uuid.h"
 #include "fiber/clock.h"
-#include "sim/group_load.h"
+#include "sim/group_history.h"
 #include "wire/message.h"
 
 #define SETTLE_LIMIT  (120 * NS_PER_S)
 #define SETTLE        (60 * NS_PER_S)
 #define REST          (5 * NS_PER_S)
-#define HISTORY_MAX   2048
+#define MOVES_MAX     4096
 #define AUDIT_TIMEOUT (30 * NS_PER_S)
 
-/* The failovers of one domain that one cluster knows. */
-struct history {
-    struct group_failover failovers[HISTORY_MAX];
+/* What the failovers of one domain moved, as one cluster tells it. */
+struct told {
+    struct group_move moves[MOVES_MAX];
     size_t count;
-    bool is_active_active;
     bool is_strange; /* something in it is none of the load's doing */
 };
 
@@ -36,6 +36,7 @@ struct audit {
     struct load_clients *clients;
     struct arena *arena;                               /* of the domain that is looked at */
     char ids[GROUP_DOMAINS_MAX][UUID_TEXT_LENGTH + 1]; /* of global ones that exist; "": others */
+    struct group_past *pasts;                          /* of all clusters, from their stores */
 };
 
 static struct load_call
@@ -124,104 +125,111 @@ check_shown(struct audit *audit, struct group_domain *domain, unsigned cluster,
 /* --- histories
  * ------------------------------------------------------------------------------------ */
 
-/* Of a domain with attributes the attributes only: the domain itself takes a new version with each
- * of them, so whether its own active cluster was moved by one depends on what a cluster knew
- * before. */
+static void
+add_move(struct told *told, const struct group_move *move)
+{
+    if (told->count == MOVES_MAX)
+        told->is_strange = true;
+    else
+        told->moves[told->count++] = *move;
+}
+
 static void
 visit_failover(void *context, const API(ClusterFailover) *failover)
 {
-    struct history *history = context;
-    int what = group_moved(failover->cluster_attribute);
-    const API(ActiveClusterInfo) *to = failover->to_cluster;
-    if (what < 0 || to == NULL || history->count == HISTORY_MAX ||
-        sim_group_of_version(to->failover_version) !=
-            group_cluster_number(to->active_cluster_name)) {
-        history->is_strange = true;
-        return;
-    }
-    if (what == MOVES_DOMAIN && history->is_active_active)
-        return;
-    history->failovers[history->count++] =
-        (struct group_failover){.what = (uint8_t)what, .failover_version = to->failover_version};
+    struct told *told = context;
+    struct group_move move;
+    if (group_move_read(failover, &move))
+        add_move(told, &move);
+    else
+        told->is_strange = true;
 }
 
 static int
-compare_failovers(const void *left, const void *right)
+compare_moves(const void *left, const void *right)
 {
-    const struct group_failover *one = left, *other = right;
+    const struct group_move *one = left, *other = right;
     if (one->what != other->what)
         return one->what < other->what ? -1 : 1;
-    return (one->failover_version > other->failover_version) -
-           (one->failover_version < other->failover_version);
+    if (one->to != other->to)
+        return one->to < other->to ? -1 : 1;
+    return (one->from > other->from) - (one->from < other->from);
 }
 
-/* In order, each once: two clusters may have asked for the same, which is one failover. */
+/* In an order that does not depend on when failovers came. */
 static void
-sort_history(struct history *history)
+sort_told(struct told *told)
 {
-    size_t kept = 0;
-    qsort(history->failovers, history->count, sizeof history->failovers[0], compare_failovers);
-    for (size_t i = 0; i < history->count; i++) {
-        if (kept == 0 ||
-            compare_failovers(&history->failovers[kept - 1], &history->failovers[i]) != 0)
-            history->failovers[kept++] = history->failovers[i];
-    }
-    history->count = kept;
+    qsort(told->moves, told->count, sizeof told->moves[0], compare_moves);
 }
 
-static bool
-has_failover(const struct history *history, const struct group_failover *failover)
+static struct told *
+told_by_client(struct audit *audit, const struct group_domain *domain, unsigned cluster,
+               const char *domain_id)
 {
-    return bsearch(failover, history->failovers, history->count, sizeof *failover,
-                   compare_failovers) != NULL;
-}
-
-static struct history *
-read_history(struct audit *audit, const struct group_domain *domain, unsigned cluster,
-             const char *domain_id)
-{
-    struct history *history = arena_zalloc(audit->arena, 1, sizeof *history);
-    history->is_active_active = domain->is_active_active;
+    struct told *told = arena_make(audit->arena, struct told);
     struct load_call call = call_to(audit, cluster);
-    struct error *err = load_list_failovers(&call, domain_id, visit_failover, history);
+    struct error *err = load_list_failovers(&call, domain_id, visit_failover, told);
     if (err != NULL)
         verdict_violate(&audit->load->verdict, "cluster%u does not tell the history of %s: %s",
                         cluster, domain->name, err->message);
-    if (history->is_strange)
-        verdict_violate(&audit->load->verdict, "cluster%u has a strange failover of %s", cluster,
-                        domain->name);
-    sort_history(history);
-    return history;
+    sort_told(told);
+    return told;
 }
 
-/* All of `some` are in `history` of the cluster. */
-static void
-check_history(struct audit *audit, const struct group_domain *domain, unsigned cluster,
-              const struct history *history, const struct group_failover *some, size_t count)
+static struct told *
+told_by_store(struct audit *audit, unsigned number, unsigned cluster)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!has_failover(history, &some[i]))
-            verdict_violate(&audit->load->verdict,
-                            "the history of %s in cluster%u lacks version %lld (%u)", domain->name,
-                            cluster, (long long)some[i].failover_version, some[i].what);
+    struct told *told = arena_make(audit->arena, struct told);
+    const struct group_events *history = &audit->pasts[cluster].history;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct group_event *event = &history->all[i];
+        for (unsigned what = 0; event->domain == number && what < MOVES_END; what++) {
+            struct group_move move = {what, event->from[what], event->to[what]};
+            if (move.to >= 0)
+                add_move(told, &move);
+        }
     }
+    sort_told(told);
+    return told;
+}
+
+static bool
+is_same_told(const struct told *one, const struct told *other)
+{
+    bool is_same = one->count == other->count && !one->is_strange && !other->is_strange;
+    for (size_t i = 0; is_same && i < one->count; i++)
+        is_same = compare_moves(&one->moves[i], &other->moves[i]) == 0;
+    return is_same;
 }
 
 static void
 audit_history(struct audit *audit, unsigned number)
 {
     const struct group_domain *domain = &audit->load->domains[number];
-    if (audit->ids[number][0] == '\0')
-        return;
-    const struct history *histories[SIM_GROUP_MAX];
-    unsigned count = audit->load->sim->count;
-    for (unsigned i = 0; i < count; i++) {
-        histories[i] = read_history(audit, domain, i, audit->ids[number]);
-        check_history(audit, domain, i, histories[i], domain->failovers, domain->failover_count);
+    const char *id = audit->ids[number];
+    for (unsigned i = 0; id[0] != '\0' && i < audit->load->sim->count; i++) {
+        if (!is_same_told(told_by_client(audit, domain, i, id), told_by_store(audit, number, i)))
+            verdict_violate(&audit->load->verdict,
+                            "cluster%u shows another history of %s than it has", i, domain->name);
     }
-    for (unsigned i = 0; i < count; i++)
-        check_history(audit, domain, i, histories[i], histories[(i + 1) % count]->failovers,
-                      histories[(i + 1) % count]->count);
+}
+
+/* Reads all stores, and compares them. What is read lives as long as the arena. */
+static void
+audit_pasts(struct audit *audit, struct arena *arena)
+{
+    bool is_there[GROUP_DOMAINS_MAX];
+    unsigned count = audit->load->sim->count;
+    audit->pasts = arena_zalloc(arena, count, sizeof *audit->pasts);
+    for (unsigned i = 0; i < count; i++) {
+        struct error *err = group_past_read(audit->load, i, arena, &audit->pasts[i]);
+        if (err != NULL)
+            verdict_violate(&audit->load->verdict, "the store of cluster%u: %s", i, err->message);
+    }
+    for (unsigned i = 0; i < GROUP_DOMAINS_MAX; i++)
+        is_there[i] = audit->ids[i][0] != '\0';
+    group_pasts_audit(audit->load, audit->pasts, is_there, arena);
 }
 
 /* --- all of it
@@ -277,9 +285,20 @@ audit_main(void *argument)
     audit_each(audit, audit_record);
     for (unsigned i = 0; i < load->sim->count; i++)
         audit_log(audit, i);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    audit_pasts(audit, arena);
     audit_each(audit, audit_history);
     fiber_set_deadline(NEVER);
     load_clients_free(audit->clients);
+}
+
+static void
+rivals_main(void *argument)
+{
+    struct group_load *load = argument;
+    struct load_clients *clients = load_clients_new(load->sim);
+    group_remove_rivals(load, clients);
+    load_clients_free(clients);
 }
 
 /* Nothing is written while nothing happens. */
@@ -306,6 +325,14 @@ client_has_ended(void *context)
     return !host_is_running(sim->client);
 }
 
+static void
+run_client(struct group_load *load, void (*run)(void *argument), void *argument)
+{
+    host_start(load->sim->client, run, argument);
+    if (!world_run_until(load->sim->world, client_has_ended, load->sim, SETTLE_LIMIT))
+        verdict_violate(&load->verdict, "the audit hangs");
+}
+
 void
 group_load_verify(struct group_load *load)
 {
@@ -316,9 +343,11 @@ group_load_verify(struct group_load *load)
     if (load->verdict.violation != NULL)
         return;
     world_run_for(sim->world, SETTLE); /* dead connections are noticed, all catch up */
+    if (load->has_rivals) {
+        run_client(load, rivals_main, load);
+        world_run_for(sim->world, SETTLE);
+    }
     check_rest(load);
     struct audit audit = {.load = load};
-    host_start(sim->client, audit_main, &audit);
-    if (!world_run_until(sim->world, client_has_ended, sim, SETTLE_LIMIT))
-        verdict_violate(&load->verdict, "the audit hangs");
+    run_client(load, audit_main, &audit);
 }

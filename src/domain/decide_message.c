@@ -1,0 +1,67 @@
+/* decide_message.c - the message that tells other clusters of a change. See decide.h.
+ *
+ * It holds the whole domain after the change, as Cadence's does, and beside it the entry that the
+ * change made in the failover history: what moved cannot be told from records
+ * (decide_replicated.c). */
+#include "base/check.h"
+#include "domain/decide_common.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* The failover as its maker made it; whether it was superseded is each cluster's own. */
+static ProtobufCBinaryData
+told_bytes(const STORED(FailoverRecord) *failover, struct arena *arena)
+{
+    STORED(FailoverRecord) told = *failover;
+    told.is_superseded = false;
+    return presence_make_bytes(message_encode(arena, &told.base));
+}
+
+/* Is what the change did to be told as a failover? */
+static bool
+tells_failover(const STORED(DomainChange) *change)
+{
+#ifdef CADENZA_PLANT_own_move_untold
+    /* planted: a domain with attributes does not tell that its own active cluster moved */
+    const STORED(FailoverRecord) *failover = change->failover;
+    if (failover != NULL && failover->n_cluster_failovers > 0 &&
+        failover->cluster_failovers[0]->cluster_attribute == NULL &&
+        change->record->domain->active_clusters != NULL)
+        return false;
+#endif
+    return change->failover != NULL;
+}
+
+ADMIN(ReplicationTask) *
+domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
+{
+    const STORED(DomainRecord) *record = change->record;
+    check(record->domain->is_global_domain);
+    ADMIN(DomainTaskAttributes) *attributes =
+        message_new(arena, ADMIN_TYPE(domain_task_attributes));
+    attributes->domain_operation = change->operation;
+    attributes->id = record->domain->id;
+    attributes->config_version = record->config_version;
+    attributes->failover_version = record->domain->failover_version;
+    attributes->previous_failover_version = record->previous_failover_version;
+
+    API(Domain) *domain = arena_make(arena, API(Domain));
+    *domain = *record->domain;
+    domain->id = "";
+    domain->failover_version = 0;
+    domain->is_global_domain = false;
+    if (domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED))
+        domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
+    attributes->domain = domain;
+    attributes->tells_failovers = true;
+    if (tells_failover(change))
+        attributes->failover_record = told_bytes(change->failover, arena);
+
+    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
+    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);
+    task->source_task_id = record->notification_version;
+    task->creation_time = presence_make_timestamp(arena, record->last_updated_time);
+    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_DOMAIN_TASK_ATTRIBUTES);
+    task->domain_task_attributes = attributes;
+    return task;
+}

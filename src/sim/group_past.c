@@ -1,0 +1,204 @@
+/* group_past.c - do the histories tell what was written? See group_history.h. */
+#include "base/check.h"
+#include "sim/group_history.h"
+
+struct judging {
+    struct group_load *load;
+    const struct group_past *pasts;
+    const bool *is_there;
+    struct group_events made; /* in all clusters */
+};
+
+/* --- the ledger against the log of the cluster that answered ------------------------------------
+ */
+
+static bool
+has_written(const struct group_past *past, unsigned number, const struct group_failover *failover)
+{
+    for (size_t i = 0; i < past->write_count; i++) {
+        const struct group_write *write = &past->writes[i];
+        if (write->domain == number && write->is_made_here &&
+            write->after[MOVES_DOMAIN] == failover->domain_version &&
+            write->after[failover->what] == failover->failover_version)
+            return true;
+    }
+    return false;
+}
+
+/* A domain with attributes has a version of its own for each failover; it may have stayed where it
+ * was. One without is where it was told to be, no matter who moved it there; where it was
+ * registered needs no failover. */
+static bool
+has_told(const struct group_past *past, unsigned number, const struct group_domain *domain,
+         const struct group_failover *failover)
+{
+    int64_t version = failover->domain_version;
+    if (!domain->is_active_active && version < SIM_GROUP_INCREMENT &&
+        sim_group_of_version(version) == (int)domain->first_active)
+        return true;
+    for (size_t i = 0; i < past->history.count; i++) {
+        const struct group_event *event = &past->history.all[i];
+        if (event->domain != number || event->failover_version != version ||
+            (domain->is_active_active && event->origin != failover->cluster))
+            continue;
+        int64_t to = event->to[failover->what];
+        return to == failover->failover_version || (failover->what == MOVES_DOMAIN && to < 0);
+    }
+    return false;
+}
+
+static void
+judge_ledger(struct judging *judging, unsigned number)
+{
+    const struct group_domain *domain = &judging->load->domains[number];
+    for (unsigned i = 0; i < domain->failover_count; i++) {
+        const struct group_failover *failover = &domain->failovers[i];
+        const struct group_past *past = &judging->pasts[failover->cluster];
+        bool is_written = !past->is_whole[number] || has_written(past, number, failover);
+        if (!is_written || !has_told(past, number, domain, failover))
+            verdict_violate(&judging->load->verdict,
+                            "cluster%u did not %s version %lld of %s (%u), which it acknowledged",
+                            failover->cluster, is_written ? "keep" : "write",
+                            (long long)failover->failover_version, domain->name, failover->what);
+    }
+}
+
+/* --- what was made, in every history ------------------------------------------------------------
+ */
+
+static void
+count_made(struct group_load *load, const struct group_event *event)
+{
+    if (!load->domains[event->domain].is_active_active)
+        return;
+    bool has_attribute = false;
+    for (unsigned i = MOVES_FIRST_ATTRIBUTE; i < MOVES_END; i++)
+        has_attribute = has_attribute || event->to[i] >= 0;
+    load->own_moves += event->to[MOVES_DOMAIN] >= 0;
+    load->stays += event->to[MOVES_DOMAIN] < 0 && !has_attribute;
+}
+
+/* Every cluster has it, and says the same of it. */
+static void
+judge_everywhere(struct judging *judging, const struct group_event *event)
+{
+    struct group_load *load = judging->load;
+    const char *name = load->domains[event->domain].name;
+    for (unsigned i = 0; i < load->sim->count; i++) {
+        const struct group_event *told = group_events_find(&judging->pasts[i].history, event);
+        if (told == NULL)
+            verdict_violate(&load->verdict,
+                            "the history of %s in cluster%u lacks version %lld, made in cluster%d",
+                            name, i, (long long)event->failover_version, event->origin);
+        else if (!group_event_is_same_move(told, event))
+            verdict_violate(&load->verdict,
+                            "the history of %s in cluster%u does not say what version %lld moved "
+                            "in cluster%d",
+                            name, i, (long long)event->failover_version, event->origin);
+    }
+}
+
+/* --- what a history tells -----------------------------------------------------------------------
+ */
+
+/* Does a record with these versions show something that the failover moved, where it moved it to?
+ * One that moved nothing made a version of the domain all the same. */
+static bool
+is_in_effect(const struct group_event *event, const int64_t versions[MOVES_END])
+{
+    bool moves_nothing = true;
+    for (unsigned i = 0; i < MOVES_END; i++) {
+        if (event->to[i] >= 0 && event->to[i] == versions[i])
+            return true;
+        moves_nothing = moves_nothing && event->to[i] < 0;
+    }
+    return moves_nothing && event->failover_version == versions[MOVES_DOMAIN];
+}
+
+static bool
+was_in_effect(const struct group_past *past, const struct group_event *event)
+{
+    for (size_t i = 0; i < past->write_count; i++) {
+        const struct group_write *write = &past->writes[i];
+        if (write->domain == event->domain && is_in_effect(event, write->after))
+            return true;
+    }
+    return false;
+}
+
+/* Superseded is what never took effect in this cluster. It may have done so unseen, as a part of
+ * another cluster's record, before it was told: then either is right, unless it still has it. */
+static void
+judge_mark(struct judging *judging, unsigned cluster, const struct group_event *event)
+{
+    const struct group_past *past = &judging->pasts[cluster];
+    size_t newest = past->newest[event->domain];
+    if (!past->is_whole[event->domain])
+        return;
+    check(newest > 0);
+    bool is_now = is_in_effect(event, past->writes[newest - 1].after);
+    bool is_wrong = event->is_superseded ? is_now || event->origin == (int)cluster
+                                         : !was_in_effect(past, event);
+    if (is_wrong)
+        verdict_violate(&judging->load->verdict,
+                        "the history of %s in cluster%u has version %lld of cluster%d as %s",
+                        judging->load->domains[event->domain].name, cluster,
+                        (long long)event->failover_version, event->origin,
+                        event->is_superseded ? "superseded" : "one that took effect");
+}
+
+static void
+judge_told(struct judging *judging, unsigned cluster, const struct group_event *event)
+{
+    struct group_load *load = judging->load;
+    if (judging->pasts[event->origin].is_whole[event->domain] &&
+        group_events_find(&judging->made, event) == NULL)
+        verdict_violate(&load->verdict,
+                        "the history of %s in cluster%u has version %lld, which cluster%d never "
+                        "made",
+                        load->domains[event->domain].name, cluster,
+                        (long long)event->failover_version, event->origin);
+    judge_everywhere(judging, event);
+    judge_mark(judging, cluster, event);
+}
+
+/* Each once. */
+static void
+judge_history(struct judging *judging, unsigned cluster)
+{
+    const struct group_events *history = &judging->pasts[cluster].history;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct group_event *event = &history->all[i];
+        if (!judging->is_there[event->domain])
+            continue;
+        judge_told(judging, cluster, event);
+        if (i > 0 && event->domain == event[-1].domain && event->origin == event[-1].origin &&
+            event->failover_version == event[-1].failover_version)
+            verdict_violate(&judging->load->verdict,
+                            "the history of %s in cluster%u has version %lld of cluster%d twice",
+                            judging->load->domains[event->domain].name, cluster,
+                            (long long)event->failover_version, event->origin);
+    }
+}
+
+void
+group_pasts_audit(struct group_load *load, const struct group_past *pasts,
+                  const bool is_there[GROUP_DOMAINS_MAX], struct arena *arena)
+{
+    struct judging judging = {.load = load, .pasts = pasts, .is_there = is_there};
+    for (unsigned i = 0; i < load->sim->count; i++)
+        group_past_made(load, i, &pasts[i], arena, &judging.made);
+    group_events_sort(&judging.made);
+    for (unsigned i = 0; i < load->domain_count; i++) {
+        if (is_there[i])
+            judge_ledger(&judging, i);
+    }
+    for (size_t i = 0; i < judging.made.count; i++) {
+        if (!is_there[judging.made.all[i].domain])
+            continue;
+        judge_everywhere(&judging, &judging.made.all[i]);
+        count_made(load, &judging.made.all[i]);
+    }
+    for (unsigned i = 0; i < load->sim->count; i++)
+        judge_history(&judging, i);
+}
