@@ -63,6 +63,8 @@ life_begin(struct life *life, struct sim_host *host)
         .dynamic = life->dynamic,
         .store = life->store,
         .grpc_address = "0.0.0.0:" SIM_PORT,
+        .host = host_name(host->host),
+        .shard_count = SIM_SHARDS,
         .metrics = life->metrics,
         .phase = &life->phase,
         .domain_refresh_interval = host->sim->is_group ? 0 : REFRESH_INTERVAL,

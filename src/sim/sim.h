@@ -13,6 +13,7 @@
 
 #define SIM_HOSTS_MAX 8
 #define SIM_PORT      "7833"
+#define SIM_SHARDS    4
 
 /* Groups: host i is the cluster "cluster<i>"; cluster 0 is the primary one. */
 #define SIM_GROUP_MAX       3

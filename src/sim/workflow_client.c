@@ -1,0 +1,196 @@
+/* workflow_client.c - who starts, signals, cancels and terminates workflows. See workflow_load.h.
+ *
+ * A client sends a call again and again with the same request id, to any host, until it is
+ * answered; one in four is sent once more after that. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "sim/workflow_inside.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define CALL_TIMEOUT (5 * NS_PER_S)
+
+/* What a client is doing. */
+struct errand {
+    struct workflow_load *load;
+    struct workflow_entry *entry;
+    struct load_clients *clients;
+};
+
+static void
+new_request_id(char room[40])
+{
+    struct uuid uuid = uuid_new_v4();
+    uuid_format(&uuid, room);
+}
+
+static void
+think(const struct workflow_load *load)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct error *err = fiber_sleep((int64_t)entropy_below((uint64_t)load->think_max), arena);
+    check(err == NULL);
+}
+
+/* Sends until it is answered, then perhaps once more. `try` says whether that was an answer. */
+static void
+insist(struct errand *errand, bool (*try)(struct errand *errand, struct load_call *call, int which),
+       int which)
+{
+    bool is_answered = false;
+    int more = entropy_below(4) == 0 ? 1 : 0;
+    while (errand->load->verdict.violation == NULL && (!is_answered || more-- > 0)) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {
+            .clients = errand->clients, .host = workflow_any_host(errand->load), .arena = arena};
+        errand->load->repeats += is_answered;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        bool is_good = try(errand, &call, which);
+        fiber_set_deadline(NEVER);
+        is_answered = is_answered || is_good;
+        if (!is_good)
+            think(errand->load);
+    }
+}
+
+static bool
+try_start(struct errand *errand, struct load_call *call, int which)
+{
+    struct workflow_entry *entry = errand->entry;
+    struct arena *arena = call->arena;
+    API(StartWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(start_workflow_execution_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->workflow_id = entry->id;
+    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
+    request->workflow_type->name = "plan";
+    request->task_list = workflow_task_list(arena);
+    request->input = workflow_payload(arena, plan_print(&entry->plan, arena));
+    request->execution_start_to_close_timeout = presence_make_duration(arena, 24 * 3600);
+    request->task_start_to_close_timeout = presence_make_duration(arena, 3);
+    request->request_id = entry->start_request_id;
+    request->identity = "client";
+    API(StartWorkflowExecutionResponse) *response = NULL;
+    struct error *err = workflow_call(errand->load, call, "WorkflowAPI/StartWorkflowExecution",
+                                      request, start_workflow_execution_response, &response);
+    if (err != NULL && err->kind == ERR_ALREADY_STARTED)
+        verdict_violate(&errand->load->verdict, "%s: its own start was refused: %s", entry->id,
+                        err->message);
+    if (err != NULL)
+        return false;
+    if (entry->run_id[0] != '\0' && strcmp(entry->run_id, response->run_id) != 0)
+        verdict_violate(&errand->load->verdict, "%s: one request started two runs", entry->id);
+    snprintf(entry->run_id, sizeof entry->run_id, "%s", response->run_id);
+    return true;
+}
+
+/* The request id of a signal follows from its name, so that a repeat is the same request. */
+static const char *
+signal_request_id(const struct workflow_entry *entry, int which, struct arena *arena)
+{
+    char *text = arena_text(arena, entry->start_request_id);
+    text[0] = (char)('0' + which);
+    return text;
+}
+
+static bool
+try_signal(struct errand *errand, struct load_call *call, int which)
+{
+    struct workflow_entry *entry = errand->entry;
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(call->arena, API_TYPE(signal_workflow_execution_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->workflow_execution = workflow_execution(call->arena, entry->id, entry->run_id);
+    request->signal_name = arena_format(call->arena, "s%d", which);
+    request->request_id = (char *)signal_request_id(entry, which, call->arena);
+    request->identity = "client";
+    API(SignalWorkflowExecutionResponse) *response = NULL;
+    struct error *err = workflow_call(errand->load, call, "WorkflowAPI/SignalWorkflowExecution",
+                                      request, signal_workflow_execution_response, &response);
+    entry->is_signal_acknowledged[which] = entry->is_signal_acknowledged[which] || err == NULL;
+    /* Nothing but the plan's own end comes before its signals, except when it is cancelled. */
+    bool is_gone =
+        err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED);
+    if (is_gone && entry->fate == FATE_COMPLETE && !entry->is_signal_acknowledged[which])
+        verdict_violate(&errand->load->verdict, "%s: gone before its signal %d: %s", entry->id,
+                        which, err->message);
+    return err == NULL || is_gone;
+}
+
+static bool
+try_end(struct errand *errand, struct load_call *call, int which)
+{
+    struct workflow_entry *entry = errand->entry;
+    struct arena *arena = call->arena;
+    struct error *err;
+    if (entry->fate == FATE_CANCEL) {
+        API(RequestCancelWorkflowExecutionRequest) *request =
+            message_new(arena, API_TYPE(request_cancel_workflow_execution_request));
+        request->domain = WORKFLOW_DOMAIN;
+        request->workflow_execution = workflow_execution(arena, entry->id, "");
+        request->request_id = (char *)signal_request_id(entry, 9, arena);
+        API(RequestCancelWorkflowExecutionResponse) *response = NULL;
+        err = workflow_call(errand->load, call, "WorkflowAPI/RequestCancelWorkflowExecution",
+                            request, request_cancel_workflow_execution_response, &response);
+    } else {
+        API(TerminateWorkflowExecutionRequest) *request =
+            message_new(arena, API_TYPE(terminate_workflow_execution_request));
+        request->domain = WORKFLOW_DOMAIN;
+        request->workflow_execution = workflow_execution(arena, entry->id, "");
+        request->reason = "enough";
+        API(TerminateWorkflowExecutionResponse) *response = NULL;
+        err = workflow_call(errand->load, call, "WorkflowAPI/TerminateWorkflowExecution", request,
+                            terminate_workflow_execution_response, &response);
+    }
+    entry->is_end_acknowledged = entry->is_end_acknowledged || err == NULL;
+    return err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS ||
+           err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
+}
+
+static struct workflow_entry *
+new_entry(struct workflow_load *load)
+{
+    struct workflow_entry *entry = &load->entries[load->entry_count];
+    *entry = (struct workflow_entry){
+        .plan = {.activities = (unsigned)entropy_below(3),
+                 .timers = (unsigned)entropy_below(3),
+                 .signals = (unsigned)entropy_below(WORKFLOW_SIGNALS_MAX),
+                 .runs = entropy_below(4) == 0 ? 1 : 0},
+        .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
+                                      : FATE_COMPLETE,
+    };
+    snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
+    new_request_id(entry->start_request_id);
+    return entry;
+}
+
+static void
+live_through(struct errand *errand)
+{
+    errand->entry = new_entry(errand->load);
+    insist(errand, try_start, 0);
+    for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
+        think(errand->load);
+        insist(errand, try_signal, (int)i);
+    }
+    if (errand->entry->fate != FATE_COMPLETE)
+        insist(errand, try_end, 0);
+}
+
+void
+workflow_client_main(void *argument)
+{
+    struct workflow_part *part = argument;
+    struct workflow_load *load = part->load;
+    struct errand errand = {.load = load, .clients = load_clients_new(load->sim)};
+    while (!load->is_over && load->verdict.violation == NULL &&
+           load->entry_count < load->entries_max) {
+        live_through(&errand);
+        think(load);
+    }
+    load_clients_free(errand.clients);
+    load->clients_running--;
+}

@@ -1,0 +1,92 @@
+/* workflow_load.c - the client host of the workflow load. See workflow_load.h. */
+#include "sim/workflow_load.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "sim/workflow_inside.h"
+
+#define CALL_TIMEOUT (5 * NS_PER_S)
+
+/* The domain that all workflows are in, at any host that answers. */
+static void
+register_domain(struct workflow_load *load)
+{
+    struct load_clients *clients = load_clients_new(load->sim);
+    struct error *err = NULL;
+    do {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {
+            .clients = clients, .host = workflow_any_host(load), .arena = arena};
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        err = load_register(&call, &(struct load_registration){.name = WORKFLOW_DOMAIN});
+        fiber_set_deadline(NEVER);
+        if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
+            break;
+        struct error *ended = err == NULL ? NULL : fiber_sleep(100 * NS_PER_MS, arena);
+        check(ended == NULL);
+    } while (err != NULL);
+    load_clients_free(clients);
+}
+
+static void
+wait_for(const unsigned *running)
+{
+    while (*running > 0) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        if (fiber_sleep(10 * NS_PER_MS, arena) != NULL)
+            break;
+    }
+}
+
+/* Works until the clients are done, looks at all workflows while the workers go on, ends. */
+static void
+client_main(void *argument)
+{
+    struct workflow_load *load = argument;
+    unsigned deciders = (load->worker_count + 1) / 2;
+    unsigned all = load->client_count + load->worker_count;
+    struct workflow_part *parts = memory_zalloc(all, sizeof *parts);
+    register_domain(load);
+    for (unsigned i = 0; i < all; i++)
+        parts[i] = (struct workflow_part){.load = load, .number = i};
+    for (unsigned i = 0; i < load->worker_count; i++)
+        fiber_start("worker", i < deciders ? workflow_decider_main : workflow_activity_main,
+                    &parts[i]);
+    for (unsigned i = load->worker_count; i < all; i++)
+        fiber_start("client", workflow_client_main, &parts[i]);
+    wait_for(&load->clients_running);
+    workflow_audit(load);
+    load->is_audited = true;
+    wait_for(&load->workers_running);
+    memory_free(parts);
+}
+
+struct workflow_load *
+workflow_load_start(struct sim *sim, unsigned clients, unsigned workers, unsigned workflows_max,
+                    int64_t think_max)
+{
+    struct workflow_load *load = memory_zalloc(1, sizeof *load);
+    load->sim = sim;
+    load->client_count = load->clients_running = clients;
+    load->worker_count = load->workers_running = workers;
+    load->entries_max = workflows_max;
+    load->entries = memory_zalloc(workflows_max + clients, sizeof *load->entries);
+    load->told = map_new();
+    load->events = map_new();
+    load->think_max = think_max;
+    host_start(sim->client, client_main, load);
+    return load;
+}
+
+void
+workflow_load_free(struct workflow_load *load)
+{
+    void *told;
+    for (size_t cursor = 0; map_next(load->told, &cursor, NULL, &told);)
+        memory_free(told);
+    map_free(load->told);
+    map_free(load->events);
+    memory_free(load->entries);
+    memory_free(load);
+}

@@ -1,0 +1,186 @@
+/* workflow_plan.c - what a workflow does next, told from its history alone. See workflow_load.h.
+ *
+ * Activities "a0", "a1", … run one after the other, then timers "t0", …; then it waits for its
+ * signals; then it continues as new or completes. A cancel request ends it at the next decision. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "sim/workflow_inside.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
+
+/* How far a history is. */
+struct progress {
+    struct plan plan;
+    unsigned scheduled, ended;       /* activities */
+    unsigned timers_set, timers_run; /* timers */
+    unsigned signals;                /* of different names */
+    unsigned heard;                  /* bit per signal name */
+    bool is_cancelled;
+};
+
+const char *
+plan_print(const struct plan *plan, struct arena *arena)
+{
+    return arena_format(arena, "%u %u %u %u", plan->activities, plan->timers, plan->signals,
+                        plan->runs);
+}
+
+bool
+plan_parse(const char *text, struct plan *plan)
+{
+    return sscanf(text, "%u %u %u %u", &plan->activities, &plan->timers, &plan->signals,
+                  &plan->runs) == 4;
+}
+
+static void
+hear(struct progress *progress, const char *name)
+{
+    unsigned number = 0;
+    if (sscanf(name, "s%u", &number) != 1 || number >= WORKFLOW_SIGNALS_MAX)
+        return;
+    if ((progress->heard & 1u << number) == 0)
+        progress->signals++;
+    progress->heard |= 1u << number;
+}
+
+static void
+follow(struct progress *progress, const API(HistoryEvent) *event)
+{
+    int kind = (int)event->attributes_case;
+    progress->scheduled += kind == EVENT(ACTIVITY_TASK_SCHEDULED);
+    progress->ended += kind == EVENT(ACTIVITY_TASK_COMPLETED) ||
+                       kind == EVENT(ACTIVITY_TASK_FAILED) ||
+                       kind == EVENT(ACTIVITY_TASK_TIMED_OUT);
+    progress->timers_set += kind == EVENT(TIMER_STARTED);
+    progress->timers_run += kind == EVENT(TIMER_FIRED);
+    if (kind == EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED))
+        progress->is_cancelled = true;
+    if (kind == EVENT(WORKFLOW_EXECUTION_SIGNALED))
+        hear(progress, event->workflow_execution_signaled_event_attributes->signal_name);
+}
+
+static API(Decision) *
+new_decision(struct arena *arena, int kind)
+{
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    decision->attributes_case = kind;
+    return decision;
+}
+
+static API(Decision) *
+schedule_activity(unsigned number, struct arena *arena)
+{
+    API(ScheduleActivityTaskDecisionAttributes) *activity =
+        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
+    activity->activity_id = arena_format(arena, "a%u", number);
+    activity->activity_type = message_new(arena, API_TYPE(activity_type));
+    activity->activity_type->name = "work";
+    activity->task_list = workflow_task_list(arena);
+    activity->input = workflow_payload(arena, activity->activity_id);
+    activity->schedule_to_close_timeout = presence_make_duration(arena, 3600);
+    activity->schedule_to_start_timeout = presence_make_duration(arena, 3600);
+    activity->start_to_close_timeout = presence_make_duration(arena, 5);
+    activity->heartbeat_timeout = presence_make_duration(arena, 3);
+    activity->retry_policy = message_new(arena, API_TYPE(retry_policy));
+    activity->retry_policy->initial_interval = presence_make_duration(arena, 1);
+    activity->retry_policy->backoff_coefficient = 1;
+    activity->retry_policy->maximum_attempts = 10000;
+    API(Decision) *decision = new_decision(arena, DECISION(SCHEDULE_ACTIVITY_TASK));
+    decision->schedule_activity_task_decision_attributes = activity;
+    return decision;
+}
+
+static API(Decision) *
+start_timer(unsigned number, struct arena *arena)
+{
+    API(StartTimerDecisionAttributes) *timer =
+        message_new(arena, API_TYPE(start_timer_decision_attributes));
+    timer->timer_id = arena_format(arena, "t%u", number);
+    timer->start_to_fire_timeout = presence_make_duration(arena, 1 + number % 3);
+    API(Decision) *decision = new_decision(arena, DECISION(START_TIMER));
+    decision->start_timer_decision_attributes = timer;
+    return decision;
+}
+
+static API(Decision) *
+record_marker(const char *name, struct arena *arena)
+{
+    API(RecordMarkerDecisionAttributes) *marker =
+        message_new(arena, API_TYPE(record_marker_decision_attributes));
+    marker->marker_name = (char *)name;
+    API(Decision) *decision = new_decision(arena, DECISION(RECORD_MARKER));
+    decision->record_marker_decision_attributes = marker;
+    return decision;
+}
+
+static API(Decision) *
+cancel_workflow(struct arena *arena)
+{
+    API(Decision) *decision = new_decision(arena, DECISION(CANCEL_WORKFLOW_EXECUTION));
+    decision->cancel_workflow_execution_decision_attributes =
+        message_new(arena, API_TYPE(cancel_workflow_execution_decision_attributes));
+    return decision;
+}
+
+/* The next run does the same again, but waits for no signals. */
+static API(Decision) *
+go_on_or_end(const struct plan *plan, struct arena *arena)
+{
+    if (plan->runs == 0) {
+        API(Decision) *decision = new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
+        decision->complete_workflow_execution_decision_attributes =
+            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+        return decision;
+    }
+    struct plan next = *plan;
+    next.runs--;
+    next.signals = 0;
+    API(Decision) *decision = new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
+    API(ContinueAsNewWorkflowExecutionDecisionAttributes) *again =
+        message_new(arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
+    again->input = workflow_payload(arena, plan_print(&next, arena));
+    decision->continue_as_new_workflow_execution_decision_attributes = again;
+    return decision;
+}
+
+/* NULL: nothing, it waits. */
+static API(Decision) *
+next_decision(const struct progress *progress, struct arena *arena)
+{
+    const struct plan *plan = &progress->plan;
+    if (progress->is_cancelled)
+        return cancel_workflow(arena);
+    if (progress->ended < plan->activities)
+        return progress->scheduled == progress->ended
+                   ? schedule_activity(progress->scheduled, arena)
+                   : NULL;
+    if (progress->timers_run < plan->timers)
+        return progress->timers_set == progress->timers_run
+                   ? start_timer(progress->timers_set, arena)
+                   : NULL;
+    return progress->signals < plan->signals ? NULL : go_on_or_end(plan, arena);
+}
+
+void
+plan_decide(const struct history_seen *seen, const char *marker, struct arena *arena,
+            struct plan_step *step)
+{
+    check(seen->count > 0);
+    const API(WorkflowExecutionStartedEventAttributes) *started =
+        seen->events[0]->workflow_execution_started_event_attributes;
+    struct progress progress = {0};
+    bool is_plan = plan_parse(workflow_payload_text(arena, started->input), &progress.plan);
+    check(is_plan);
+    for (size_t i = 1; i < seen->count; i++)
+        follow(&progress, seen->events[i]);
+    *step = (struct plan_step){.marker = marker};
+    step->decisions[step->count++] = record_marker(marker, arena);
+    API(Decision) *next = next_decision(&progress, arena);
+    if (next != NULL)
+        step->decisions[step->count++] = next;
+}

@@ -1,0 +1,197 @@
+/* workflow_verify.c - after the storm: did every workflow end as it should, with everything that
+ * was acknowledged in its history, once? See workflow_load.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fiber/clock.h"
+#include "sim/workflow_inside.h"
+
+#define EVENT(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+#define END_LIMIT    (3600 * NS_PER_S) /* of virtual time, until all has ended */
+#define CALL_TIMEOUT (10 * NS_PER_S)
+#define RUNS_MAX     8
+#define TRIES_MAX    600 /* a second apart: retries and timeouts take their time */
+
+struct audit {
+    struct workflow_load *load;
+    struct load_clients *clients;
+    struct map *found; /* names of markers and results → how often */
+};
+
+/* What one chain of runs came to. */
+struct chain {
+    const struct workflow_entry *entry;
+    unsigned signals[WORKFLOW_SIGNALS_MAX]; /* how often each is in the first run */
+    unsigned cancels, terminates;
+    unsigned runs;
+    int close_kind; /* of the last run */
+    const char *next_run_id;
+};
+
+static void
+count_name(struct audit *audit, const char *name)
+{
+    uintptr_t before = (uintptr_t)map_get(audit->found, slice_text(name));
+    map_put(audit->found, slice_text(name), (void *)(before + 1));
+}
+
+static void
+count_event(struct audit *audit, struct chain *chain, const API(HistoryEvent) *event,
+            struct arena *arena)
+{
+    int kind = (int)event->attributes_case;
+    unsigned number = 0;
+    if (kind == EVENT(MARKER_RECORDED))
+        count_name(audit, event->marker_recorded_event_attributes->marker_name);
+    if (kind == EVENT(ACTIVITY_TASK_COMPLETED))
+        count_name(audit, workflow_payload_text(
+                              arena, event->activity_task_completed_event_attributes->result));
+    if (kind == EVENT(WORKFLOW_EXECUTION_SIGNALED) &&
+        sscanf(event->workflow_execution_signaled_event_attributes->signal_name, "s%u", &number) ==
+            1 &&
+        number < WORKFLOW_SIGNALS_MAX)
+        chain->signals[number]++;
+    chain->cancels += kind == EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED);
+    chain->terminates += kind == EVENT(WORKFLOW_EXECUTION_TERMINATED);
+}
+
+static bool
+is_close(int kind)
+{
+    return kind == EVENT(WORKFLOW_EXECUTION_COMPLETED) ||
+           kind == EVENT(WORKFLOW_EXECUTION_CANCELED) ||
+           kind == EVENT(WORKFLOW_EXECUTION_TERMINATED) ||
+           kind == EVENT(WORKFLOW_EXECUTION_CONTINUED_AS_NEW) ||
+           kind == EVENT(WORKFLOW_EXECUTION_FAILED) || kind == EVENT(WORKFLOW_EXECUTION_TIMED_OUT);
+}
+
+/* Reads a run until it is closed. False: it does not end, or cannot be read. */
+static bool
+await_close(struct audit *audit, const char *workflow_id, const char *run_id, struct arena *arena,
+            struct history_seen *seen)
+{
+    struct error *err = NULL;
+    for (int try = 0; try < TRIES_MAX && audit->load->verdict.violation == NULL; try++) {
+        struct load_call call = {
+            .clients = audit->clients, .host = workflow_any_host(audit->load), .arena = arena};
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        err = workflow_read_history(audit->load, &call, workflow_id, run_id, seen);
+        fiber_set_deadline(NEVER);
+        if (err == NULL && seen->count > 0 &&
+            is_close((int)seen->events[seen->count - 1]->attributes_case))
+            return true;
+        scoped(arena_drop) struct arena *sleep = arena_new(0);
+        if (fiber_sleep(NS_PER_S, sleep) != NULL)
+            return false;
+    }
+    verdict_violate(&audit->load->verdict, "%s/%s does not end: %s, %zu events", workflow_id,
+                    run_id, err == NULL ? "" : err->message, seen->count);
+    return false;
+}
+
+static bool
+audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct arena *arena)
+{
+    struct history_seen seen;
+    if (!await_close(audit, chain->entry->id, run_id, arena, &seen))
+        return false;
+    ledger_check_history(audit->load, run_id, &seen);
+    ledger_see(audit->load, run_id, seen.events, seen.count);
+    for (size_t i = 0; i < seen.count; i++)
+        count_event(audit, chain, seen.events[i], arena);
+    const API(HistoryEvent) *last = seen.events[seen.count - 1];
+    chain->runs++;
+    chain->close_kind = (int)last->attributes_case;
+    chain->next_run_id = NULL;
+    if (chain->close_kind == EVENT(WORKFLOW_EXECUTION_CONTINUED_AS_NEW))
+        chain->next_run_id =
+            last->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
+    return true;
+}
+
+static void
+judge_chain(struct audit *audit, const struct chain *chain)
+{
+    const struct workflow_entry *entry = chain->entry;
+    struct verdict *verdict = &audit->load->verdict;
+    for (unsigned i = 0; i < WORKFLOW_SIGNALS_MAX; i++) {
+        if (entry->is_signal_acknowledged[i] && chain->signals[i] != 1)
+            verdict_violate(verdict, "%s: signal %u was acknowledged and is there %u times",
+                            entry->id, i, chain->signals[i]);
+        if (chain->signals[i] > 1)
+            verdict_violate(verdict, "%s: signal %u is there %u times", entry->id, i,
+                            chain->signals[i]);
+    }
+    if (chain->cancels > 1 || chain->terminates > 1)
+        verdict_violate(verdict, "%s: ended more than once", entry->id);
+    bool is_planned = chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED);
+    if (entry->fate == FATE_COMPLETE && (!is_planned || chain->runs != entry->plan.runs + 1))
+        verdict_violate(verdict, "%s: ended with kind %d after %u runs", entry->id,
+                        chain->close_kind, chain->runs);
+    if (entry->fate == FATE_TERMINATE && entry->is_end_acknowledged && chain->terminates != 1)
+        verdict_violate(verdict, "%s: its termination was acknowledged and is not there",
+                        entry->id);
+    if (entry->fate == FATE_CANCEL && entry->is_end_acknowledged && chain->cancels != 1)
+        verdict_violate(verdict, "%s: its cancel request was acknowledged and is not there",
+                        entry->id);
+}
+
+static void
+audit_entry(struct audit *audit, const struct workflow_entry *entry)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct chain chain = {.entry = entry, .next_run_id = entry->run_id};
+    while (chain.next_run_id != NULL && chain.runs < RUNS_MAX) {
+        if (!audit_run(audit, &chain, chain.next_run_id, arena))
+            return;
+    }
+    judge_chain(audit, &chain);
+}
+
+/* Every name that a worker was acknowledged stands in some history, once; none twice. */
+static void
+judge_names(struct audit *audit)
+{
+    struct slice name;
+    void *value;
+    for (size_t cursor = 0; map_next(audit->load->told, &cursor, &name, &value);) {
+        const struct told *told = value;
+        uintptr_t count = (uintptr_t)map_get(audit->found, name);
+        if (count > 1 || (told->is_acknowledged && count == 0))
+            verdict_violate(&audit->load->verdict, "%.*s is %" PRIuPTR " times in a history%s",
+                            SLICE_ARG(name), count,
+                            told->is_acknowledged ? ", and was acknowledged" : "");
+    }
+}
+
+void
+workflow_audit(struct workflow_load *load)
+{
+    struct audit audit = {.load = load, .clients = load_clients_new(load->sim), .found = map_new()};
+    for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL; i++) {
+        if (load->entries[i].run_id[0] != '\0')
+            audit_entry(&audit, &load->entries[i]);
+    }
+    if (load->verdict.violation == NULL)
+        judge_names(&audit);
+    map_free(audit.found);
+    load_clients_free(audit.clients);
+}
+
+static bool
+all_is_over(void *context)
+{
+    const struct workflow_load *load = context;
+    return load->is_audited && load->workers_running == 0;
+}
+
+const char *
+workflow_load_verify(struct workflow_load *load)
+{
+    load->is_over = true;
+    if (!world_run_until(load->sim->world, all_is_over, load, END_LIMIT))
+        verdict_violate(&load->verdict, "%u clients and %u workers hang", load->clients_running,
+                        load->workers_running);
+    return load->verdict.violation;
+}

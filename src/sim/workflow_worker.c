@@ -1,0 +1,273 @@
+/* workflow_worker.c - who polls, decides and works. See workflow_load.h.
+ *
+ * Workers are unreliable on purpose: polls are given up in the middle, tasks are dropped without an
+ * answer, activities fail or fall silent. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "sim/workflow_inside.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define POLL_TIMEOUT (20 * NS_PER_S)
+#define CALL_TIMEOUT (4 * NS_PER_S)
+
+/* One worker between two polls. */
+struct shift {
+    struct workflow_load *load;
+    struct load_call call;
+    unsigned number;
+    uint64_t sequence; /* of its answers, for names */
+};
+
+/* Most polls are held as long as they may, some are given up early. */
+static void
+set_poll_deadline(struct shift *shift)
+{
+    bool gives_up = entropy_below(5) == 0;
+    int64_t wait =
+        gives_up ? (int64_t)(2100 * NS_PER_MS + entropy_below(2 * NS_PER_S)) : POLL_TIMEOUT;
+    shift->load->polls_abandoned += gives_up;
+    fiber_set_deadline(clock_monotonic() + wait);
+}
+
+static void
+pause_after(const struct error *err)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    fiber_set_deadline(NEVER);
+    if (err != NULL && fiber_sleep((int64_t)entropy_below(500 * NS_PER_MS), arena) != NULL)
+        return;
+}
+
+/* --- decisions ----------------------------------------------------------------------------------
+ */
+
+/* The task's history; the pages that did not fit are read as a worker does. */
+static struct error *
+whole_history(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
+              struct history_seen *seen)
+{
+    struct arena *arena = shift->call.arena;
+    *seen =
+        (struct history_seen){.events = task->history->events, .count = task->history->n_events};
+    API(GetWorkflowExecutionHistoryRequest) *request =
+        message_new(arena, API_TYPE(get_workflow_execution_history_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->workflow_execution = task->workflow_execution;
+    request->next_page_token = task->next_page_token;
+    while (request->next_page_token.len > 0) {
+        API(GetWorkflowExecutionHistoryResponse) *page = NULL;
+        struct error *err =
+            workflow_call(shift->load, &shift->call, "WorkflowAPI/GetWorkflowExecutionHistory",
+                          request, get_workflow_execution_history_response, &page);
+        if (err != NULL)
+            return err;
+        size_t count = seen->count + page->history->n_events;
+        API(HistoryEvent) **all = arena_zalloc(arena, count + 1, sizeof *all);
+        memcpy(all, seen->events, seen->count * sizeof *all);
+        for (size_t i = 0; i < page->history->n_events; i++)
+            all[seen->count + i] = page->history->events[i];
+        *seen = (struct history_seen){.events = all, .count = count};
+        request->next_page_token = page->next_page_token;
+    }
+    return NULL;
+}
+
+/* What every decision task must be. */
+static void
+check_task(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
+           const struct history_seen *seen)
+{
+    struct workflow_load *load = shift->load;
+    const char *run_id = task->workflow_execution->run_id;
+    ledger_check_history(load, run_id, seen);
+    size_t transient = task->attempt > 0 ? 2 : 0;
+    if (seen->count < 3) {
+        verdict_violate(&load->verdict, "%s: a task with %zu events", run_id, seen->count);
+        return;
+    }
+    const API(HistoryEvent) *last = seen->events[seen->count - 1];
+    if (last->attributes_case !=
+            API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_STARTED_EVENT_ATTRIBUTES) ||
+        last->event_id != task->started_event_id)
+        verdict_violate(&load->verdict, "%s: the history given does not end with the start",
+                        run_id);
+    ledger_see(load, run_id, seen->events, seen->count - transient);
+}
+
+static void
+answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
+                const struct history_seen *seen)
+{
+    struct arena *arena = shift->call.arena;
+    char *name = arena_format(arena, "m%u.%" PRIu64, shift->number, shift->sequence++);
+    struct plan_step step;
+    plan_decide(seen, name, arena, &step);
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_decision_task_completed_request));
+    request->task_token = task->task_token;
+    request->decisions = step.decisions;
+    request->n_decisions = step.count;
+    request->identity = "decider";
+    struct told *told = ledger_promise(shift->load, name);
+    for (int try = 0; try < 3; try++) {
+        API(RespondDecisionTaskCompletedResponse) *response = NULL;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        struct error *err =
+            workflow_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted",
+                          request, respond_decision_task_completed_response, &response);
+        /* A decision that came too late to close is answered well too, and is not in history. */
+        told->is_acknowledged = told->is_acknowledged || err == NULL;
+        if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
+            return;
+        shift->call.host = workflow_any_host(shift->load);
+    }
+}
+
+static void
+decide_once(struct shift *shift)
+{
+    struct arena *arena = shift->call.arena;
+    API(PollForDecisionTaskRequest) *request =
+        message_new(arena, API_TYPE(poll_for_decision_task_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->task_list = workflow_task_list(arena);
+    request->identity = "decider";
+    API(PollForDecisionTaskResponse) *task = NULL;
+    set_poll_deadline(shift);
+    struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
+                                      request, poll_for_decision_task_response, &task);
+    if (err == NULL && task->task_token.len > 0) {
+        struct history_seen seen;
+        shift->load->tasks_seen++;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        bool is_dropped = entropy_below(12) == 0;
+        shift->load->tasks_dropped += is_dropped;
+        err = is_dropped ? NULL : whole_history(shift, task, &seen);
+        if (err == NULL && !is_dropped) {
+            check_task(shift, task, &seen);
+            answer_decision(shift, task, &seen);
+        }
+    }
+    pause_after(err);
+}
+
+/* --- activities ---------------------------------------------------------------------------------
+ */
+
+static struct error *
+heartbeat(struct shift *shift, const API(PollForActivityTaskResponse) *task)
+{
+    API(RecordActivityTaskHeartbeatRequest) *request =
+        message_new(shift->call.arena, API_TYPE(record_activity_task_heartbeat_request));
+    request->task_token = task->task_token;
+    request->details = workflow_payload(shift->call.arena, "beat");
+    API(RecordActivityTaskHeartbeatResponse) *response = NULL;
+    return workflow_call(shift->load, &shift->call, "WorkerAPI/RecordActivityTaskHeartbeat",
+                         request, record_activity_task_heartbeat_response, &response);
+}
+
+static struct error *
+fail_activity(struct shift *shift, const API(PollForActivityTaskResponse) *task)
+{
+    API(RespondActivityTaskFailedRequest) *request =
+        message_new(shift->call.arena, API_TYPE(respond_activity_task_failed_request));
+    request->task_token = task->task_token;
+    request->failure = message_new(shift->call.arena, API_TYPE(failure));
+    request->failure->reason = "not today";
+    API(RespondActivityTaskFailedResponse) *response = NULL;
+    shift->load->activities_failed++;
+    return workflow_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskFailed", request,
+                         respond_activity_task_failed_response, &response);
+}
+
+static struct error *
+complete_activity(struct shift *shift, const API(PollForActivityTaskResponse) *task)
+{
+    struct arena *arena = shift->call.arena;
+    char *name = arena_format(arena, "r%u.%" PRIu64, shift->number, shift->sequence++);
+    struct told *told = ledger_promise(shift->load, name);
+    API(RespondActivityTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_activity_task_completed_request));
+    request->task_token = task->task_token;
+    request->result = workflow_payload(arena, name);
+    struct error *err = NULL;
+    for (int try = 0; try < 3; try++) {
+        API(RespondActivityTaskCompletedResponse) *response = NULL;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        err = workflow_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskCompleted",
+                            request, respond_activity_task_completed_response, &response);
+        told->is_acknowledged = told->is_acknowledged || err == NULL;
+        if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
+            return NULL;
+        shift->call.host = workflow_any_host(shift->load);
+    }
+    return err;
+}
+
+static struct error *
+work(struct shift *shift, const API(PollForActivityTaskResponse) *task)
+{
+    uint64_t what = entropy_below(10);
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    shift->load->tasks_seen++;
+    shift->load->tasks_dropped += what == 0;
+    if (what == 0)
+        return NULL;
+    if (what < 3)
+        return fail_activity(shift, task);
+    struct error *err = what < 5 ? heartbeat(shift, task) : NULL;
+    return err != NULL ? err : complete_activity(shift, task);
+}
+
+static void
+work_once(struct shift *shift)
+{
+    struct arena *arena = shift->call.arena;
+    API(PollForActivityTaskRequest) *request =
+        message_new(arena, API_TYPE(poll_for_activity_task_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->task_list = workflow_task_list(arena);
+    request->identity = "worker";
+    API(PollForActivityTaskResponse) *task = NULL;
+    set_poll_deadline(shift);
+    struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
+                                      request, poll_for_activity_task_response, &task);
+    if (err == NULL && task->task_token.len > 0)
+        err = work(shift, task);
+    pause_after(err);
+}
+
+/* --- both ---------------------------------------------------------------------------------------
+ */
+
+static void
+run_shifts(struct workflow_part *part, void (*once)(struct shift *shift))
+{
+    struct workflow_load *load = part->load;
+    struct load_clients *clients = load_clients_new(load->sim);
+    struct shift shift = {.load = load, .number = part->number};
+    while (!load->is_audited && load->verdict.violation == NULL) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        shift.call = (struct load_call){.clients = clients, .arena = arena};
+        shift.call.host = part->number % load->sim->count; /* every host has pollers */
+        once(&shift);
+    }
+    load_clients_free(clients);
+    load->workers_running--;
+}
+
+void
+workflow_decider_main(void *argument)
+{
+    run_shifts(argument, decide_once);
+}
+
+void
+workflow_activity_main(void *argument)
+{
+    run_shifts(argument, work_once);
+}
