@@ -28,6 +28,86 @@
     X(DYNAMIC_SHUTDOWN_DRAIN, "frontend.shutdownDrainDuration", KEY_DURATION, "0s", "",            \
       "Time between failing health and refusing calls at shutdown.")                               \
     X(DYNAMIC_LOCKDOWN, "system.Lockdown", KEY_FLAG, "false", "domainName",                        \
-      "No failovers while true.")
+      "No failovers while true.")                                                                  \
+    X(DYNAMIC_BLOB_SIZE_ERROR, "limit.blobSize.error", KEY_INTEGER, "2097152", "domainName",       \
+      "Largest payload, bytes.")                                                                   \
+    X(DYNAMIC_PENDING_ACTIVITY_LIMITED, "limit.pendingActivityCount.enabled", KEY_FLAG, "false",   \
+      "", "A run with too many pending activities fails.")                                         \
+    X(DYNAMIC_PENDING_ACTIVITY_ERROR, "limit.pendingActivityCount.error", KEY_INTEGER, "1024",     \
+      "domainName", "Most pending activities of a run, if that is limited.")                       \
+    X(DYNAMIC_ACTIVITY_ID_LENGTH, "limit.activityIDLength", KEY_INTEGER, "1000", "domainName",     \
+      "Longest activity id.")                                                                      \
+    X(DYNAMIC_ACTIVITY_TYPE_LENGTH, "limit.activityTypeLength", KEY_INTEGER, "1000", "domainName", \
+      "Longest name of an activity type.")                                                         \
+    X(DYNAMIC_TASK_LIST_NAME_LENGTH, "limit.taskListNameLength", KEY_INTEGER, "1000",              \
+      "domainName", "Longest task list name.")                                                     \
+    X(DYNAMIC_TIMER_ID_LENGTH, "limit.timerIDLength", KEY_INTEGER, "1000", "domainName",           \
+      "Longest timer id.")                                                                         \
+    X(DYNAMIC_ACTIVITY_SCHEDULE_TO_START_MAX_FOR_RETRY,                                            \
+      "history.activityMaxScheduleToStartTimeoutForRetry", KEY_DURATION, "30m", "domainName",      \
+      "Longest that schedule-to-start of a retried activity is raised to.")                        \
+    X(DYNAMIC_CROSS_CLUSTER_OPERATIONS, "history.enableCrossClusterOperations", KEY_FLAG, "false", \
+      "domainName", "A run may aim at a domain with the same clusters.")                           \
+    X(DYNAMIC_ENFORCE_DECISION_ATTEMPTS, "history.enforceDecisionTaskAttempts", KEY_FLAG, "false", \
+      "domainName", "A run whose decision fails too often is terminated.")                         \
+    X(DYNAMIC_DECISION_ATTEMPTS_MAX, "history.decisionRetryMaxAttempts", KEY_INTEGER, "1000",      \
+      "domainName", "Attempts of a decision, if they are limited; 0: any number.")                 \
+    X(DYNAMIC_ACTIVITY_LOCAL_DISPATCH, "history.enableActivityLocalDispatchByDomain", KEY_FLAG,    \
+      "true", "domainName", "A worker may get the activities that it schedules at once.")          \
+    X(DYNAMIC_DECISION_TIMEOUT_MAX, "system.maxDecisionStartToCloseSeconds", KEY_INTEGER, "240",   \
+      "domainName", "Longest decision timeout in seconds; a longer one is lowered.")               \
+    X(DYNAMIC_BUFFERED_EVENTS_MAX, "history.maximumBufferedEventsBatch", KEY_INTEGER, "100",       \
+      "domainName", "Events that wait behind a started decision before it is failed.")             \
+    X(DYNAMIC_SIGNALS_MAX, "history.maximumSignalsPerExecution", KEY_INTEGER, "10000",             \
+      "domainName", "Signals that one run takes; 0: any number.")                                  \
+    X(DYNAMIC_DECISION_HEARTBEAT_TIMEOUT, "history.decisionHeartbeatTimeout", KEY_DURATION, "30m", \
+      "domainName", "How long a worker may keep a decision alive by heartbeats.")                  \
+    X(DYNAMIC_STICKY_TTL, "history.stickyTTL", KEY_DURATION, "8760h", "domainName",                \
+      "A sticky list that was not renewed for so long is forgotten.")                              \
+    X(DYNAMIC_RESET_POINTS_MAX, "history.historyMaxAutoResetPoints", KEY_INTEGER, "20",            \
+      "domainName", "Auto reset points that a run keeps.")                                         \
+    X(DYNAMIC_WORKFLOW_TYPE_LENGTH, "limit.workflowTypeLength", KEY_INTEGER, "1000", "domainName", \
+      "Longest name of a workflow type.")                                                          \
+    X(DYNAMIC_MARKER_NAME_LENGTH, "limit.markerNameLength", KEY_INTEGER, "1000", "domainName",     \
+      "Longest name of a marker.")                                                                 \
+    X(DYNAMIC_LONG_POLL_EXPIRATION, "matching.longPollExpirationInterval", KEY_DURATION, "60s",    \
+      "domainName taskListName taskType", "Longest time a poll waits for a task.")                 \
+    X(DYNAMIC_TASK_LIST_IDLE_TIME, "matching.maxTasklistIdleTime", KEY_DURATION, "5m",             \
+      "domainName taskListName taskType",                                                          \
+      "A task list that was not used for this long leaves memory.")                                \
+    X(DYNAMIC_TASK_LIST_RATE, "matching.overrideTaskListRps", KEY_NUMBER, "0",                     \
+      "domainName taskListName taskType",                                                          \
+      "Tasks per second of a list, whatever its pollers ask for; 0: theirs counts.")               \
+    X(DYNAMIC_TASK_DELETE_BATCH, "matching.maxTaskDeleteBatchSize", KEY_INTEGER, "100",            \
+      "domainName taskListName taskType", "Stored tasks that are deleted at a time.")              \
+    X(DYNAMIC_SYNC_MATCH, "matching.enableSyncMatch", KEY_FLAG, "true",                            \
+      "domainName taskListName taskType", "A task goes to a waiting poller without being stored.") \
+    X(DYNAMIC_TASKS_READ_BATCH, "matching.getTasksBatchSize", KEY_INTEGER, "1000",                 \
+      "domainName taskListName taskType", "Stored tasks that are read at a time.")                 \
+    X(DYNAMIC_TASKS_IN_MEMORY, "matching.maxTasksInMemory", KEY_INTEGER, "10000",                  \
+      "domainName taskListName taskType", "Tasks of a list that wait in memory; more are stored.") \
+    X(DYNAMIC_CLIENT_AUTO_CONFIG, "matching.enableClientAutoConfig", KEY_FLAG, "false",            \
+      "domainName taskListName taskType",                                                          \
+      "Poll answers carry a hint for the worker to adjust its pollers.")                           \
+    X(DYNAMIC_WORKFLOW_ID_LENGTH, "limit.workflowIDLength", KEY_INTEGER, "1000", "domainName",     \
+      "Longest workflow id.")                                                                      \
+    X(DYNAMIC_REQUEST_ID_LENGTH, "limit.requestIDLength", KEY_INTEGER, "1000", "domainName",       \
+      "Longest request id.")                                                                       \
+    X(DYNAMIC_IDENTITY_LENGTH, "limit.identityLength", KEY_INTEGER, "1000", "domainName",          \
+      "Longest identity of a worker.")                                                             \
+    X(DYNAMIC_SIGNAL_NAME_LENGTH, "limit.signalNameLength", KEY_INTEGER, "1000", "domainName",     \
+      "Longest name of a signal.")                                                                 \
+    X(DYNAMIC_DECISION_RESULT_COUNT, "frontend.decisionResultCountLimit", KEY_INTEGER, "0",        \
+      "domainName", "Most decisions of one answer; 0: no limit.")                                  \
+    X(DYNAMIC_HISTORY_PAGE_SIZE, "frontend.historyMaxPageSize", KEY_INTEGER, "1000", "domainName", \
+      "Batches of events in a page of history that names no size.")                                \
+    X(DYNAMIC_HISTORY_LONG_POLL, "history.longPollExpirationInterval", KEY_DURATION, "20s",        \
+      "domainName", "How long a reader waits for new events of a run.")                            \
+    X(DYNAMIC_CLIENT_VERSION_CHECK, "frontend.enableClientVersionCheck", KEY_FLAG, "false", "",    \
+      "Clients newer than the protocol here are refused.")                                         \
+    X(DYNAMIC_TASK_LIST_ISOLATION, "system.enableTasklistIsolation", KEY_FLAG, "false",            \
+      "domainName", "Isolation groups count: runs are not started from a drained one.")            \
+    X(DYNAMIC_RAW_HISTORY, "frontend.sendRawWorkflowHistory", KEY_FLAG, "false", "domainName",     \
+      "Clients that can read it get history as stored blobs.")
 
 #endif

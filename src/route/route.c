@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "base/farm.h"
-#include "fiber/loop.h"
 
 uint32_t
 route_shard_of(struct slice workflow_id, uint32_t shard_count)
@@ -12,11 +11,29 @@ route_shard_of(struct slice workflow_id, uint32_t shard_count)
     return farm_fingerprint32(workflow_id) % shard_count;
 }
 
+static struct loop *
+shard_loop(uint32_t shard)
+{
+    return loop_at(shard % loop_count());
+}
+
 struct error *
 route_to_shard(uint32_t shard, void (*function)(void *argument), void *argument,
                struct arena *arena)
 {
-    return loop_call(loop_at(shard % loop_count()), function, argument, arena);
+    return loop_call(shard_loop(shard), function, argument, arena);
+}
+
+bool
+route_post_to_shard(uint32_t shard, struct letter *letter)
+{
+    return loop_post(shard_loop(shard), letter);
+}
+
+void
+route_answer_to_shard(uint32_t shard, struct letter *letter)
+{
+    loop_post_answer(shard_loop(shard), letter);
 }
 
 struct error *

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "fiber/loop.h"
 
 /* The shard of a workflow id: its FarmHash fingerprint modulo the number of shards, as every
  * Cadence cluster has it. */
@@ -20,6 +21,9 @@ uint32_t route_shard_of(struct slice workflow_id, uint32_t shard_count);
  * much is on its way there, nothing ran). */
 must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument),
                                       void *argument, struct arena *arena);
+/* A letter to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
+must_use bool route_post_to_shard(uint32_t shard, struct letter *letter);
+void route_answer_to_shard(uint32_t shard, struct letter *letter);
 must_use struct error *route_to_domains(void (*function)(void *argument), void *argument,
                                         struct arena *arena);
 

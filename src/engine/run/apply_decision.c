@@ -1,0 +1,154 @@
+/* apply_decision.c - events about the decision of a run.
+ *
+ * A decision whose events are in the history is an ordinary one: attempt 0, whatever the event
+ * says, for attempts are counted where there are no events. */
+#include "engine/run/inside.h"
+
+static bool
+is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
+{
+    return core->sticky_task_list != NULL && strcmp(core->sticky_task_list->name, list->name) == 0;
+}
+
+static uint64_t
+send_decision(struct mutation *mutation, const STORED(PendingDecision) *decision)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    STORED(TransferRow) *transfer = message_new(mutation->arena, STORED_TYPE(transfer_row));
+    transfer->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_DECISION;
+    transfer->schedule_id = decision->schedule_id;
+    transfer->attempt = decision->attempt;
+    transfer->task_list = decision->task_list;
+    if (is_sticky(core, decision->task_list))
+        transfer->normal_list = core->task_list->name;
+    transfer->expiry_time = decision->schedule_timeout_time;
+    return mutation_add_transfer(mutation, transfer);
+}
+
+void
+apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    const API(DecisionTaskScheduledEventAttributes) *scheduled =
+        event->decision_task_scheduled_event_attributes;
+    struct run *run = mutation->run;
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision == NULL);
+    check(scheduled->task_list != NULL);
+    if (core->state != RUN_ZOMBIE)
+        run_move(core, RUN_RUNNING, CLOSE_NONE);
+
+    STORED(PendingDecision) *decision = message_new(run->arena, STORED_TYPE(pending_decision));
+    decision->event_version = event->version;
+    decision->schedule_id = event->event_id;
+    decision->started_id = EVENT_NONE;
+    decision->timeout = duration_seconds(scheduled->start_to_close_timeout);
+    decision->scheduled_time = decision->original_scheduled_time = event_time(event);
+    decision->task_list = run_keep(run, scheduled->task_list);
+    if (is_sticky(core, decision->task_list) && core->sticky_timeout > 0)
+        decision->schedule_timeout_time = decision->scheduled_time + core->sticky_timeout * SECOND;
+    decision->row = send_decision(mutation, decision);
+    core->decision = decision;
+    core->decision_attempt = 0;
+    core->first_decision_time = 0;
+}
+
+void
+apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    const API(DecisionTaskStartedEventAttributes) *started =
+        event->decision_task_started_event_attributes;
+    struct run *run = mutation->run;
+    STORED(PendingDecision) *decision = mutation_change_decision(mutation);
+    check(decision->schedule_id == started->scheduled_event_id);
+    check(decision->started_id == EVENT_NONE);
+    mutation_drop_transfer(mutation, decision->row);
+    decision->row = 0;
+    decision->event_version = event->version;
+    decision->started_id = event->event_id;
+    decision->started_time = event_time(event);
+    decision->schedule_timeout_time = 0;
+    decision->request_id = run_keep_text(run, started->request_id);
+    decision->identity = run_keep_text(run, started->identity);
+}
+
+/* The decision that an event is about goes. */
+static void
+end_decision(struct mutation *mutation, int64_t schedule_id)
+{
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision != NULL);
+    check_that(core->decision->schedule_id == schedule_id, "decision %lld ends, %lld is pending",
+               (long long)schedule_id, (long long)core->decision->schedule_id);
+    mutation_drop_transfer(mutation, core->decision->row);
+    core->decision = NULL;
+}
+
+void
+apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    const API(DecisionTaskCompletedEventAttributes) *completed =
+        event->decision_task_completed_event_attributes;
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(run_has_started_decision(mutation->run));
+    check(core->decision->started_id == completed->started_event_id);
+    end_decision(mutation, completed->scheduled_event_id);
+    core->decision_attempt = 0;
+    core->previous_started_event_id = completed->started_event_id;
+    core->execution_context = presence_make_bytes(
+        run_keep_bytes(mutation->run, presence_read_bytes(completed->execution_context)));
+}
+
+/* A worker that fails is not trusted to remember the run. */
+static void
+clear_sticky(STORED(RunRecord) *core)
+{
+    core->sticky_task_list = NULL;
+    core->sticky_timeout = core->sticky_time = 0;
+    core->client_library_version = presence_make_text(NULL);
+    core->client_feature_version = presence_make_text(NULL);
+    core->client_name = presence_make_text(NULL);
+}
+
+/* What failed for a reason of ours does not count as an attempt. */
+static bool
+is_our_fault(API(DecisionTaskFailedCause) cause)
+{
+    return cause ==
+               API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW) ||
+           cause ==
+               API_VALUE(
+                   DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_FAILOVER_CLOSE_DECISION);
+}
+
+void
+apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    const API(DecisionTaskFailedEventAttributes) *failed =
+        event->decision_task_failed_event_attributes;
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(run_has_started_decision(mutation->run));
+    int32_t attempt = core->decision->attempt + 1;
+    end_decision(mutation, failed->scheduled_event_id);
+    clear_sticky(core);
+    core->decision_attempt = is_our_fault(failed->cause) ? 0 : attempt;
+}
+
+void
+apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    const API(DecisionTaskTimedOutEventAttributes) *timed_out =
+        event->decision_task_timed_out_event_attributes;
+    STORED(RunRecord) *core = mutation_core(mutation);
+    bool is_unstarted =
+        timed_out->timeout_type == API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START);
+    bool is_reset = timed_out->cause ==
+                    API_VALUE(DECISION_TASK_TIMED_OUT_CAUSE__DECISION_TASK_TIMED_OUT_CAUSE_RESET);
+    /* That nobody polls a sticky list says nothing about the decision. */
+    bool is_innocent = is_reset || (is_unstarted && core->sticky_task_list != NULL);
+    check(core->decision != NULL);
+    check(is_unstarted != run_has_started_decision(mutation->run));
+    int32_t attempt = core->decision->attempt + 1;
+    end_decision(mutation, timed_out->scheduled_event_id);
+    clear_sticky(core);
+    core->decision_attempt = is_innocent ? 0 : attempt;
+}

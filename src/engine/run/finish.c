@@ -1,0 +1,271 @@
+/* finish.c - the end of a step: what is left is decided, and everything becomes rows.
+ *
+ *   1. A batch of events is one node, and the close event is the last of its batch.
+ *   2. Numbers of events and rows rise, within the step and over all steps of the shard.
+ *   3. A row is written if its record changed: the work does not grow with the run. */
+#include "engine/run/inside.h"
+
+static uint64_t
+take_number(const struct facts *facts)
+{
+    check_that(facts->ids->next < facts->ids->end, "the shard's numbers are used up");
+    return facts->ids->next++;
+}
+
+static struct run_key
+key_of(const STORED(RunRecord) *core)
+{
+    return (struct run_key){core->domain_id, core->workflow_id, core->run_id};
+}
+
+/* ---- history ---- */
+
+static void
+note_version(struct run *run, int64_t event_version, int64_t event_id)
+{
+    STORED(RunRecord) *core = run->core;
+    size_t count = core->n_versions;
+    bool is_new = count == 0 || core->versions[count - 1]->event_version != event_version;
+    check(count == 0 || core->versions[count - 1]->event_version <= event_version);
+    STORED(VersionItem) *item = message_new(run->arena, STORED_TYPE(version_item));
+    item->event_version = event_version;
+    item->event_id = event_id;
+    STORED(VersionItem) **versions =
+        arena_zalloc(run->arena, count + is_new, sizeof(core->versions[0]));
+    if (count > 0)
+        memcpy(versions, core->versions, count * sizeof(core->versions[0]));
+    core->n_versions = count + is_new;
+    versions[core->n_versions - 1] = item;
+    core->versions = versions;
+}
+
+static void
+note_versions(struct mutation *mutation)
+{
+    size_t count = mutation->events.count;
+    for (size_t i = 0; i < count; i++) {
+        const API(HistoryEvent) *event = mutation->events.items[i];
+        bool is_last = i + 1 == count || mutation->events.items[i + 1]->version != event->version;
+        if (is_last)
+            note_version(mutation->run, event->version, event->event_id);
+    }
+}
+
+static void
+number_events(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation->run->core;
+    for (size_t i = 0; i < mutation->events.count; i++) {
+        API(HistoryEvent) *event = mutation->events.items[i];
+        check(event->event_id == mutation->events.items[0]->event_id + (int64_t)i);
+        check(event->task_id == 0);
+        event->task_id = (int64_t)take_number(mutation->facts);
+        check(event->task_id > core->last_event_task_id);
+        core->last_event_task_id = event->task_id;
+        if (!event_closes_run(event->attributes_case))
+            continue;
+        check_that(i + 1 == mutation->events.count, "%s behind the close event",
+                   event_name(mutation->events.items[i + 1]->attributes_case));
+        core->close_batch_event_id = mutation_first_event_id(mutation);
+    }
+}
+
+static void
+put_history(struct mutation *mutation, struct batch *batch)
+{
+    if (mutation->events.count == 0)
+        return;
+    STORED(RunRecord) *core = mutation->run->core;
+    number_events(mutation);
+    note_versions(mutation);
+    core->last_first_event_id = mutation_first_event_id(mutation);
+    API(History) history;
+    uber__cadence__api__v1__history__init(&history);
+    history.n_events = mutation->events.count;
+    history.events = mutation->events.items;
+    struct history_node node = {.first_event_id = core->last_first_event_id,
+                                .next_event_id = core->next_event_id,
+                                .range_id = mutation->facts->range_id,
+                                .sequence = (uint64_t)core->last_event_task_id,
+                                .events = message_encode(mutation->arena, &history.base)};
+    check(node.next_event_id == node.first_event_id + (int64_t)mutation->events.count);
+    core->history_bytes += (int64_t)node.events.length;
+    struct history_branch branch = run_branch(mutation->run);
+    batch_add_node(batch, &branch, &node);
+}
+
+/* ---- outbox ---- */
+
+static bool
+is_dropped(const struct mutation *mutation, uint64_t row)
+{
+    for (size_t i = 0; i < mutation->rows.count; i++)
+        if (mutation->rows.items[i].transfer == NULL && mutation->rows.items[i].row == row)
+            return true;
+    return false;
+}
+
+static bool
+has_number(const uint64_t *numbers, size_t count, uint64_t number)
+{
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* What came and went within the step was never there. */
+static void
+put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effects)
+{
+    size_t count = mutation->rows.count;
+    effects->added = arena_zalloc(mutation->arena, count, sizeof effects->added[0]);
+    effects->dropped = arena_zalloc(mutation->arena, count, sizeof effects->dropped[0]);
+    for (size_t i = 0; i < count; i++) {
+        struct outbox_change *change = &mutation->rows.items[i];
+        if (change->transfer == NULL) {
+            if (change->row < mutation->first_row &&
+                !has_number(effects->dropped, effects->dropped_count, change->row))
+                effects->dropped[effects->dropped_count++] = change->row;
+        } else if (!is_dropped(mutation, change->row)) {
+            effects->added[effects->added_count++] =
+                (struct transfer_effect){change->row, change->transfer};
+            batch_put(batch, ROW_TRANSFER, transfer_key(change->row, mutation->arena),
+                      message_encode(mutation->arena, &change->transfer->base));
+        }
+    }
+}
+
+/* ---- the alarm ---- */
+
+/* What is due of the run itself and of the records that changed. */
+static int64_t
+changed_deadline(const struct mutation *mutation)
+{
+    int64_t deadline = run_core_deadline(mutation->run->core);
+    for (size_t i = 0; i < mutation->journal.count; i++) {
+        const struct change *change = &mutation->journal.items[i];
+        const void *record = records_get(mutation->run, change->kind, change->number, change->text);
+        if (record != NULL && change->kind == PENDING_ACTIVITY)
+            deadline = deadline_earlier(deadline, activity_next_due(record).time);
+        else if (record != NULL && change->kind == PENDING_TIMER)
+            deadline =
+                deadline_earlier(deadline, ((const STORED(PendingTimer) *)record)->fire_time);
+    }
+    return deadline;
+}
+
+/* The shard looks at nothing before its read level. */
+static int64_t
+not_before(const struct facts *facts, int64_t deadline)
+{
+    return deadline != 0 && deadline < facts->alarm_time_min ? facts->alarm_time_min : deadline;
+}
+
+/* When the alarm has to ring; 0: never. Nothing was due before the old alarm, so where that is
+ * still to come only the news can ask for an earlier one: no need to look at all that is pending.
+ */
+static int64_t
+wanted_alarm(const struct mutation *mutation)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    const struct facts *facts = mutation->facts;
+    bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
+    if (is_set && core->alarm_time > facts->now)
+        return not_before(facts, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
+    int64_t deadline = run_next_deadline(mutation->run);
+    /* One that is due is still to be heard, and hears all that is due: to move it with every step
+     * of a busy run would be never to hear it. */
+    return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
+}
+
+/* An alarm that is too early is left to ring: whoever hears it asks again. */
+static void
+set_alarm(struct mutation *mutation, struct effects *effects)
+{
+    STORED(RunRecord) *core = mutation->run->core;
+    int64_t wanted = wanted_alarm(mutation);
+    if (core->alarm_row == 0 || core->alarm_time != wanted) {
+        core->alarm_time = wanted;
+        core->alarm_row = wanted == 0 ? 0 : take_number(mutation->facts);
+    }
+    if (core->alarm_row == mutation->before.alarm_row)
+        return;
+    effects->alarm_row_old = mutation->before.alarm_row;
+    effects->alarm_time_old = mutation->before.alarm_time;
+    effects->alarm_row = core->alarm_row;
+    effects->alarm_time = core->alarm_time;
+}
+
+/* ---- records ---- */
+
+static struct slice
+change_key(const struct mutation *mutation, const struct change *change)
+{
+    struct run_key key = key_of(mutation->run->core);
+    return change->text != NULL
+               ? pending_key_text(&key, change->kind, change->text, mutation->arena)
+               : pending_key_number(&key, change->kind, change->number, mutation->arena);
+}
+
+static void
+check_record(const struct run *run, enum pending_kind kind, const void *record)
+{
+    if (kind == PENDING_ACTIVITY)
+        run_check_activity(run, record);
+    else if (kind == PENDING_TIMER)
+        run_check_timer(run, record);
+}
+
+/* One put or delete per record that changed. */
+static void
+put_records(struct mutation *mutation, struct batch *batch)
+{
+    struct map *seen = map_new();
+    for (size_t i = 0; i < mutation->journal.count; i++) {
+        const struct change *change = &mutation->journal.items[i];
+        struct slice key = change_key(mutation, change);
+        if (map_put(seen, key, mutation) != NULL)
+            continue;
+        const ProtobufCMessage *record =
+            records_get(mutation->run, change->kind, change->number, change->text);
+        if (record != NULL) {
+            check_record(mutation->run, change->kind, record);
+            batch_put(batch, ROW_PENDING, key, message_encode(mutation->arena, record));
+        } else if (change->old != NULL) { /* it was there before the step */
+            batch_delete(batch, ROW_PENDING, key);
+        }
+    }
+    map_free(seen);
+}
+
+void
+mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects)
+{
+    check(!mutation->is_over);
+    *effects = (struct effects){0};
+    struct run *run = mutation->run;
+    STORED(RunRecord) *core = run->core;
+    if (!run_is_open(run))
+        mutation_drop_buffered(mutation);
+    else if (run_has_buffered(run) && !run_has_started_decision(run))
+        mutation_flush_buffered(mutation);
+    set_alarm(mutation, effects);
+    effects->has_new_events = mutation->events.count > 0;
+    effects->is_closed_now =
+        core->close_status != CLOSE_NONE && mutation->before.close_status == CLOSE_NONE;
+    if (mutation_is_empty(mutation)) {
+        mutation->is_over = true;
+        return;
+    }
+    core->format = RUN_RECORD_FORMAT;
+    core->last_updated_time = mutation->facts->now;
+    put_history(mutation, batch);
+    put_outbox(mutation, batch, effects);
+    put_records(mutation, batch);
+    run_check_core(run);
+    struct run_key key = key_of(core);
+    batch_put(batch, ROW_RUN, run_row_key(&key, mutation->arena),
+              message_encode(mutation->arena, &core->base));
+    mutation->is_over = true;
+}

@@ -1,0 +1,173 @@
+/* inside.h - what the files of engine/run/ share. Only they include it. */
+#ifndef CADENZA_ENGINE_RUN_INSIDE_H
+#define CADENZA_ENGINE_RUN_INSIDE_H
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "engine/run/apply.h"
+#include "engine/run/mutation.h"
+#include "wire/maps.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define SECOND ((int64_t)1000000000)
+
+/* One record that was put, replaced or removed: what it was before. */
+struct change {
+    enum pending_kind kind;
+    uint64_t number;  /* its key, of activities and buffered events */
+    const char *text; /* its key, of timers and signal requests; lives in the run or the step */
+    void *old;        /* the record before; NULL: there was none */
+};
+
+/* A transfer that comes or goes with the step. */
+struct outbox_change {
+    uint64_t row;
+    STORED(TransferRow) *transfer; /* NULL: it goes */
+};
+
+struct mutation {
+    struct run *run;
+    const struct facts *facts;
+    struct arena *arena;
+    STORED(RunRecord) before; /* the core as it was when the step began */
+    uint64_t first_row;       /* numbers from here on were taken in this step */
+    vector_of(struct change) journal;
+    vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
+    vector_of(struct outbox_change) rows;
+    bool is_over;
+};
+
+/* --- records (journal.c) ------------------------------------------------------------------------
+ */
+
+/* The record with this key, or NULL. */
+void *records_get(const struct run *run, enum pending_kind kind, uint64_t number, const char *text);
+/* Puts (or, NULL, removes) the record and returns what was there. No journal. */
+void *records_set(struct run *run, enum pending_kind kind, uint64_t number, const char *text,
+                  void *record);
+/* The same, and notes in the journal how to take it back. */
+void journal_set(struct mutation *mutation, enum pending_kind kind, uint64_t number,
+                 const char *text, void *record);
+/* Takes back all changes from the end down to `count` of them. */
+void journal_undo(struct mutation *mutation, size_t count);
+/* Keeps a buffered event: a deep copy, numbered. Takes one out. */
+void buffered_put(struct mutation *mutation, const API(HistoryEvent) *event);
+void buffered_remove(struct mutation *mutation, uint64_t number);
+/* All buffered events in order of arrival; the array is in the step's arena. */
+STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *count);
+
+/* A deep copy; NULL gives NULL (keep.c). */
+void *message_copy(struct arena *arena, const ProtobufCMessage *message);
+
+/* --- events (event.c, canonical.c) --------------------------------------------------------------
+ */
+
+/* The time of an event, ns. */
+int64_t event_time(const API(HistoryEvent) *event);
+/* The attributes of an event, of any kind. */
+ProtobufCMessage *event_attributes(const API(HistoryEvent) *event);
+/* The descriptor of the field of HistoryEvent that holds this kind; it must be one. */
+const ProtobufCFieldDescriptor *event_field(API(HistoryEvent__AttributesCase) kind);
+/* Gives the next id, and a time not before the last event's; puts it behind the others. */
+void event_append(struct mutation *mutation, API(HistoryEvent) *event);
+/* What goes into history is what every cluster can keep: whole seconds that fit, maps in order, and
+ * only what the history format of Cadence's stores has a place for. */
+void event_make_canonical(API(HistoryEvent) *event, struct arena *arena);
+
+/* --- the state of a run (state.c) ----------------------------------------------------------------
+ */
+
+typedef API(WorkflowExecutionCloseStatus) close_status_t;
+#define CLOSE_NONE                                                                                 \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_INVALID)
+#define CLOSE_COMPLETED                                                                            \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_COMPLETED)
+#define CLOSE_FAILED                                                                               \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_FAILED)
+#define CLOSE_CANCELED                                                                             \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CANCELED)
+#define CLOSE_TERMINATED                                                                           \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_TERMINATED)
+#define CLOSE_CONTINUED_AS_NEW                                                                     \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CONTINUED_AS_NEW)
+#define CLOSE_TIMED_OUT                                                                            \
+    API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_TIMED_OUT)
+#define CLOSE_STATUS_COUNT 7
+#define RUN_CREATED        CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED
+#define RUN_RUNNING        CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING
+#define RUN_COMPLETED      CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_COMPLETED
+#define RUN_ZOMBIE         CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_ZOMBIE
+#define RUN_STATE_END      5
+
+/* May a run go from one state to another, which leaves it with this close status? */
+bool run_move_is_legal(STORED(RunState) from, STORED(RunState) to, close_status_t status);
+/* Moves it; an illegal move is a bug. */
+void run_move(STORED(RunRecord) *core, STORED(RunState) to, close_status_t status);
+
+/* The parts of run_check (check.c): a step checks what it changed. */
+void run_check_core(const struct run *run);
+void run_check_activity(const struct run *run, const STORED(PendingActivity) *activity);
+void run_check_timer(const struct run *run, const STORED(PendingTimer) *timer);
+
+/* --- deadlines (deadline.c)
+ * ----------------------------------------------------------------------- */
+
+/* The earlier of two moments, where 0 is never. */
+int64_t deadline_earlier(int64_t one, int64_t other);
+/* What is due of the run itself and its decision, which must be open. */
+int64_t run_core_deadline(const STORED(RunRecord) *core);
+
+/* --- the end of a step (flush.c)
+ * ------------------------------------------------------------------ */
+
+/* Drops what is still buffered: the run has closed. */
+void mutation_drop_buffered(struct mutation *mutation);
+
+/* --- applying: one function per kind of event (apply_*.c)
+ * ----------------------------------------- */
+
+typedef void apply_function(struct mutation *mutation, const API(HistoryEvent) *event);
+/* The run begins. */
+void apply_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It ends, one of six ways. */
+void apply_closed(struct mutation *mutation, const API(HistoryEvent) *event);
+/* Somebody wishes its end. */
+void apply_cancel_requested(struct mutation *mutation, const API(HistoryEvent) *event);
+/* A signal came: it counts, and its request is not taken again. */
+void apply_signaled(struct mutation *mutation, const API(HistoryEvent) *event);
+/* Some are added or replaced. */
+void apply_search_attributes(struct mutation *mutation, const API(HistoryEvent) *event);
+/* One is pending, and its task in the outbox. */
+void apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *event);
+/* A worker has it. */
+void apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It is over and was good. */
+void apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It is over and counts as an attempt. */
+void apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It is over; unstarted on a sticky list it does not count. */
+void apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *event);
+/* One is pending, and its task in the outbox. */
+void apply_activity_scheduled(struct mutation *mutation, const API(HistoryEvent) *event);
+/* A worker has it, now or (told late) since long. */
+void apply_activity_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It is over, one of four ways. */
+void apply_activity_ended(struct mutation *mutation, const API(HistoryEvent) *event);
+/* The decider does not want it any more. */
+void apply_activity_cancel_requested(struct mutation *mutation, const API(HistoryEvent) *event);
+/* One is pending. */
+void apply_timer_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It fired or was cancelled. */
+void apply_timer_ended(struct mutation *mutation, const API(HistoryEvent) *event);
+/* For history alone. */
+void apply_nothing(struct mutation *mutation, const API(HistoryEvent) *event);
+/* An event that ends an activity: which one, and where it names its start. NULL: another kind. */
+int64_t *event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id);
+
+/* The pieces that their files share. Seconds of a duration; 0 when absent. */
+int64_t duration_seconds(const GOOGLE(Duration) *duration);
+int64_t timestamp_nanoseconds(const GOOGLE(Timestamp) *timestamp);
+
+#endif

@@ -1,0 +1,173 @@
+/* mutation.c - opening a step, taking it back, and changing records within it.
+ *
+ * What changes is of three sorts, and each has its way back: the core is kept as a copy of the
+ * struct (what it points to is never written to, only replaced), records go back by the journal,
+ * and events and outbox rows are lists that are cut. Numbers that were taken from the shard's
+ * sequence are not given back: they only have to rise. */
+#include "engine/run/inside.h"
+
+struct mutation *
+mutation_begin(struct run *run, const struct facts *facts, struct arena *arena)
+{
+    check(run->core != NULL);
+    check(facts->ids != NULL && facts->ids->next < facts->ids->end);
+    struct mutation *mutation = arena_make(arena, struct mutation);
+    mutation->run = run;
+    mutation->facts = facts;
+    mutation->arena = arena;
+    mutation->first_row = facts->ids->next;
+    memcpy(&mutation->before, run->core, sizeof mutation->before);
+    return mutation;
+}
+
+struct run *
+mutation_run(const struct mutation *mutation)
+{
+    return mutation->run;
+}
+
+const struct facts *
+mutation_facts(const struct mutation *mutation)
+{
+    return mutation->facts;
+}
+
+struct arena *
+mutation_arena(const struct mutation *mutation)
+{
+    return mutation->arena;
+}
+
+bool
+mutation_is_empty(const struct mutation *mutation)
+{
+    return mutation->journal.count == 0 && mutation->events.count == 0 &&
+           mutation->rows.count == 0 &&
+           memcmp(&mutation->before, mutation->run->core, sizeof mutation->before) == 0;
+}
+
+struct mutation_mark
+mutation_mark(const struct mutation *mutation)
+{
+    struct mutation_mark mark;
+    memcpy(&mark.core, mutation->run->core, sizeof mark.core);
+    mark.journal = mutation->journal.count;
+    mark.events = mutation->events.count;
+    mark.rows = mutation->rows.count;
+    return mark;
+}
+
+void
+mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark)
+{
+    check(!mutation->is_over);
+    check(mark->events <= mutation->events.count && mark->rows <= mutation->rows.count);
+    journal_undo(mutation, mark->journal);
+    mutation->events.count = mark->events;
+    mutation->rows.count = mark->rows;
+    memcpy(mutation->run->core, &mark->core, sizeof mark->core);
+}
+
+void
+mutation_cancel(struct mutation *mutation)
+{
+    check(!mutation->is_over);
+    journal_undo(mutation, 0);
+    memcpy(mutation->run->core, &mutation->before, sizeof mutation->before);
+    mutation->events.count = mutation->rows.count = 0;
+    mutation->is_over = true;
+}
+
+STORED(RunRecord) *
+mutation_core(struct mutation *mutation)
+{
+    check(!mutation->is_over);
+    return mutation->run->core;
+}
+
+/* A record of the same fields. What they point to is shared: it is never written to. */
+static void *
+record_copy(struct run *run, const void *record, size_t size)
+{
+    void *copy = arena_alloc(run->arena, size);
+    return memcpy(copy, record, size);
+}
+
+STORED(PendingDecision) *
+mutation_change_decision(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision != NULL);
+    core->decision = record_copy(mutation->run, core->decision, sizeof *core->decision);
+    return core->decision;
+}
+
+STORED(PendingActivity) *
+mutation_change_activity(struct mutation *mutation, int64_t schedule_id)
+{
+    const STORED(PendingActivity) *old = run_find_activity(mutation->run, schedule_id);
+    check_that(old != NULL, "no activity %lld is pending", (long long)schedule_id);
+    STORED(PendingActivity) *copy = record_copy(mutation->run, old, sizeof *old);
+    journal_set(mutation, PENDING_ACTIVITY, (uint64_t)schedule_id, NULL, copy);
+    return copy;
+}
+
+STORED(PendingTimer) *
+mutation_change_timer(struct mutation *mutation, const char *timer_id)
+{
+    const STORED(PendingTimer) *old = run_find_timer(mutation->run, timer_id);
+    check_that(old != NULL, "no timer %s is pending", timer_id);
+    STORED(PendingTimer) *copy = record_copy(mutation->run, old, sizeof *old);
+    journal_set(mutation, PENDING_TIMER, 0, copy->timer_id, copy);
+    return copy;
+}
+
+void
+mutation_put_activity(struct mutation *mutation, STORED(PendingActivity) *activity)
+{
+    check(activity->schedule_id > 0);
+    journal_set(mutation, PENDING_ACTIVITY, (uint64_t)activity->schedule_id, NULL, activity);
+}
+
+void
+mutation_remove_activity(struct mutation *mutation, int64_t schedule_id)
+{
+    check(run_find_activity(mutation->run, schedule_id) != NULL);
+    journal_set(mutation, PENDING_ACTIVITY, (uint64_t)schedule_id, NULL, NULL);
+}
+
+void
+mutation_put_timer(struct mutation *mutation, STORED(PendingTimer) *timer)
+{
+    journal_set(mutation, PENDING_TIMER, 0, timer->timer_id, timer);
+}
+
+void
+mutation_remove_timer(struct mutation *mutation, const char *timer_id)
+{
+    const STORED(PendingTimer) *timer = run_find_timer(mutation->run, timer_id);
+    check_that(timer != NULL, "no timer %s is pending", timer_id);
+    journal_set(mutation, PENDING_TIMER, 0, timer->timer_id, NULL);
+}
+
+void
+mutation_put_signal_request(struct mutation *mutation, const char *request_id)
+{
+    struct run *run = mutation->run;
+    if (map_get(run->signal_requests, slice_text(request_id)) != NULL)
+        return;
+    STORED(SignalRequest) *request = message_new(run->arena, STORED_TYPE(signal_request));
+    request->request_id = run_keep_text(run, request_id);
+    journal_set(mutation, PENDING_SIGNAL_REQUEST, 0, request->request_id, request);
+}
+
+const API(TaskList) *
+mutation_decision_list(const struct mutation *mutation)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    if (core->sticky_task_list == NULL)
+        return core->task_list;
+    int64_t age = mutation->facts->now - core->sticky_time;
+    bool is_fresh = age <= facts_duration(mutation->facts, DYNAMIC_STICKY_TTL);
+    return is_fresh ? core->sticky_task_list : core->task_list;
+}

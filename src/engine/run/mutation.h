@@ -1,0 +1,164 @@
+/* mutation.h - one step of one run, from the first event to the rows of its commit.
+ *
+ * A mutation is a value in the call's arena. Whoever decides adds events; each is applied to the
+ * run at once (apply.c), so that the next part of the decision sees it. Until mutation_finish
+ * everything can be taken back: to a mark (a decision list that turns out bad) or altogether (a
+ * refusal). No function here yields, does I/O or looks at a clock: all that is not in the run is in
+ * the facts.
+ *
+ * Events that arrive while a decision is started are buffered: applied at once, but without an id
+ * (EVENT_BUFFERED). mutation_finish flushes them once no decision is started: ids are given, in
+ * Cadence's order (ends of activities and children behind everything else that was buffered), and
+ * what points to them is set right. Nothing follows a close event: what is left then is dropped. */
+#ifndef CADENZA_ENGINE_RUN_MUTATION_H
+#define CADENZA_ENGINE_RUN_MUTATION_H
+
+#include "base/random.h"
+#include "base/vector.h"
+#include "config/dynamic.h"
+#include "domain/domain.h"
+#include "engine/run/run.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
+
+/* Numbers for events and outbox rows: they rise for ever within a shard, over all its owners. */
+struct row_ids {
+    uint64_t next;
+    uint64_t end; /* the owner renews its range before this */
+};
+
+/* Everything that a decision may look at beside the run. Of one moment. */
+struct facts {
+    int64_t now;                 /* wall clock, ns */
+    int64_t event_version;       /* failover version that new events get */
+    const struct domain *domain; /* of the run */
+    const struct dynamic *dynamic;
+    struct random *random; /* for jitter and new ids */
+    uint64_t range_id;     /* of the shard's owner */
+    struct row_ids *ids;   /* the shard's */
+    /* No alarm is set before this, a deadline that has passed neither: the shard's timer read
+     * level, behind which nobody looks for rows. An alarm at this moment is not moved. */
+    int64_t alarm_time_min;
+    /* Domains by name, for decisions that aim at another one; NULL: unknown. No yield. */
+    const struct domain *(*find_domain)(const void *context, const char *name);
+    const void *find_domain_context;
+};
+
+/* A setting as the run's domain has it. */
+int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
+int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
+bool facts_flag(const struct facts *facts, enum dynamic_key key);
+struct uuid facts_uuid(const struct facts *facts); /* a new v4, from facts->random */
+
+/* EVENT_KIND(DECISION_TASK_SCHEDULED): the kind of event, an arm of HistoryEvent. */
+#define EVENT_KIND(name) API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+
+struct mutation;
+
+/* Opens a step of `run`. One at a time per run. `arena` must live until the commit was submitted.
+ */
+struct mutation *mutation_begin(struct run *run, const struct facts *facts, struct arena *arena);
+struct run *mutation_run(const struct mutation *mutation);
+const struct facts *mutation_facts(const struct mutation *mutation);
+struct arena *mutation_arena(const struct mutation *mutation);
+/* Has anything changed since it began? */
+bool mutation_is_empty(const struct mutation *mutation);
+
+/* A point to come back to. */
+struct mutation_mark {
+    STORED(RunRecord) core;
+    size_t journal, events, rows;
+};
+struct mutation_mark mutation_mark(const struct mutation *mutation);
+/* Takes back everything since the mark. */
+void mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark);
+/* Takes back everything: the run is as before mutation_begin. The mutation is over. */
+void mutation_cancel(struct mutation *mutation);
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+/* A new event of this kind (an arm of HistoryEvent), its attributes there and all unset, its time
+ * now (never before the event before it), its version the facts'. Not in the history yet. */
+API(HistoryEvent) *mutation_new_event(struct mutation *mutation,
+                                      API(HistoryEvent__AttributesCase) kind);
+/* Puts it into the history, or into the buffer while a decision is started and the kind may be
+ * buffered (A-085), and applies it. Returns its id, or EVENT_BUFFERED. The event is made canonical:
+ * whole seconds, map keys sorted and unique. */
+int64_t mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event);
+/* Takes a buffered TimerFired of this timer back out (A-088): the timer is pending again. False:
+ * there is none. */
+bool mutation_unbuffer_timer(struct mutation *mutation, const char *timer_id);
+/* Gives ids to what was buffered, now; no decision may be started. For those who must write behind
+ * it: a forced close, a new decision (A-066). False: nothing was buffered. */
+bool mutation_flush_buffered(struct mutation *mutation);
+/* The ids of the events so far (in this step): the first one, and how many have ids. */
+int64_t mutation_first_event_id(const struct mutation *mutation);
+/* The events of this step that have ids, for the few who look back. */
+API(HistoryEvent) *const *mutation_events(const struct mutation *mutation, size_t *count);
+
+/* Where the next decision goes: the sticky list, if there is one and it is not older than
+ * history.stickyTTL, else the run's own. */
+const API(TaskList) *mutation_decision_list(const struct mutation *mutation);
+
+/* --- what is pending ------------------------------------------------------------------------- */
+
+/* A change gives a fresh copy, which may be written to until the next change of the same record or
+ * the next mark. Pointers from before still show the record as it was. */
+
+/* The core, to change it. Texts and messages set in it must live in the run: see run_keep_*. */
+STORED(RunRecord) *mutation_core(struct mutation *mutation);
+STORED(PendingDecision) *
+mutation_change_decision(struct mutation *mutation); /* there must be one */
+STORED(PendingActivity) *mutation_change_activity(struct mutation *mutation, int64_t schedule_id);
+STORED(PendingTimer) *mutation_change_timer(struct mutation *mutation, const char *timer_id);
+/* `activity` lives in the run. */
+void mutation_put_activity(struct mutation *mutation, STORED(PendingActivity) *activity);
+void mutation_remove_activity(struct mutation *mutation, int64_t schedule_id);
+void mutation_put_timer(struct mutation *mutation, STORED(PendingTimer) *timer);
+void mutation_remove_timer(struct mutation *mutation, const char *timer_id);
+void mutation_put_signal_request(struct mutation *mutation, const char *request_id);
+
+/* Deep copies into the run's arena, for records. */
+char *run_keep_text(struct run *run, const char *text);
+struct slice run_keep_bytes(struct run *run, struct slice bytes);
+/* NULL gives NULL. */
+#define run_keep(run, message)                                                                     \
+    ((__typeof__(message))run_keep_message(                                                        \
+        (run), (message) == NULL ? NULL : (const ProtobufCMessage *)&(message)->base))
+void *run_keep_message(struct run *run, const ProtobufCMessage *message);
+
+/* --- the outbox ------------------------------------------------------------------------------ */
+
+/* A row of the outbox, released when the step is durable. Domain, workflow, run, version and
+ * created time are filled in. Returns its number. `transfer` lives in the arena. */
+uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer);
+/* The row's work is done or void: it goes with this step, if it is still there; one
+ * that this very step added is not written at all. 0: nothing. */
+void mutation_drop_transfer(struct mutation *mutation, uint64_t row);
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* What the shard has to know of a finished step beside its batch. Lives in the arena. */
+struct effects {
+    struct transfer_effect {
+        uint64_t row;
+        const STORED(TransferRow) *transfer;
+    } * added;
+    size_t added_count;
+    uint64_t *dropped; /* transfers that may go */
+    size_t dropped_count;
+    /* The run's one alarm (run_next_deadline): the old one goes, a new one comes. Rows are written
+     * and deleted by the shard, which knows its timer read level. */
+    uint64_t alarm_row_old; /* 0: none */
+    int64_t alarm_time_old;
+    uint64_t alarm_row; /* 0: none new */
+    int64_t alarm_time;
+    bool has_new_events;
+    bool is_closed_now; /* the run closed in this step */
+};
+
+/* Closes the step: flushes what was buffered if no decision is started, sets the alarm, checks the
+ * run, and adds all rows of the run to the batch (core, pending, history node; outbox rows of
+ * transfers; not alarms, not the current-run record). The run keeps its new state. */
+void mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects);
+
+#endif

@@ -1,0 +1,110 @@
+/* run.h - one run in memory: exactly what its rows in the store say, and nothing else.
+ *
+ * The core record is changed in place; the records of what is pending are values that are replaced,
+ * never written to: so a mutation (mutation.h) can take everything back by keeping the old
+ * pointers. All records live in the run's arena. Replaced ones stay there as garbage until
+ * run_compact, which its owner calls now and then.
+ *
+ * Only apply.c and the commands change a run, both through a mutation. */
+#ifndef CADENZA_ENGINE_RUN_RUN_H
+#define CADENZA_ENGINE_RUN_RUN_H
+
+#include "base/map.h"
+#include "cadenza/storage/v1/run.pb-c.h"
+#include "store/history.h"
+#include "store/store.h"
+#include "wire/names.h"
+
+#define RUN_RECORD_FORMAT 1
+
+#define EVENT_NONE      ((int64_t)-23)  /* no event id */
+#define EVENT_BUFFERED  ((int64_t)-123) /* of an event that has none yet */
+#define EVENT_TRANSIENT ((int64_t)-124) /* of an event that is not stored */
+
+struct run {
+    struct arena *arena;
+    STORED(RunRecord) *core;
+    struct map64 *activities;    /* schedule id → STORED(PendingActivity) */
+    struct map *activity_ids;    /* activity id → the same records */
+    struct map *timers;          /* timer id → STORED(PendingTimer) */
+    struct map64 *buffered;      /* number → STORED(BufferedEvent), in order of arrival */
+    struct map *signal_requests; /* request id → STORED(SignalRequest) */
+    size_t arena_bytes_after_compact;
+};
+
+/* What names a run. */
+struct run_key {
+    const char *domain_id;
+    const char *workflow_id;
+    const char *run_id; /* a UUID; "" where the current one is meant */
+};
+
+/* A run without anything: core is a message with all unset. */
+struct run *run_new(void);
+void run_free(struct run *run);
+/* Gets rid of the garbage in its arena if there is much of it. Every pointer into the run is void
+ * afterwards, so: when no mutation is open. */
+void run_compact(struct run *run);
+/* Asserts what is true of every run between two steps; names the rule that is broken. */
+void run_check(const struct run *run);
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+bool run_is_open(const struct run *run);
+/* Is a decision scheduled or started; is one started (then events are buffered)? */
+bool run_has_pending_decision(const struct run *run);
+bool run_has_started_decision(const struct run *run);
+bool run_has_buffered(const struct run *run);
+/* The earliest moment (wall clock, ns) at which something of the run is due: a timeout, a timer,
+ * the next attempt of an activity, the delayed first decision; of a closed run: 0 (nothing). */
+int64_t run_next_deadline(const struct run *run);
+/* What is due next of an activity, and when (0: nothing is). Of several at one moment: in this
+ * order. DUE_DISPATCH: its next attempt goes out. */
+struct activity_due {
+    int64_t time;
+    enum {
+        DUE_NOTHING,
+        DUE_DISPATCH,
+        DUE_START_TO_CLOSE,
+        DUE_SCHEDULE_TO_START,
+        DUE_SCHEDULE_TO_CLOSE,
+        DUE_HEARTBEAT
+    } what;
+};
+struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
+struct history_branch run_branch(const struct run *run);
+const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
+const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);
+const STORED(PendingTimer) *run_find_timer(const struct run *run, const char *timer_id);
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+struct slice current_key(const char *domain_id, const char *workflow_id, struct arena *arena);
+struct slice run_row_key(const struct run_key *key, struct arena *arena);
+
+/* Kinds of rows below a run (ROW_PENDING): the key is the run's, this number, then the thing's id.
+ */
+enum pending_kind {
+    PENDING_ACTIVITY = 1,       /* schedule id */
+    PENDING_TIMER = 2,          /* timer id */
+    PENDING_BUFFERED = 3,       /* number */
+    PENDING_SIGNAL_REQUEST = 4, /* request id */
+};
+#define PENDING_KIND_END 5
+struct slice pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
+                                struct arena *arena);
+struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,
+                              struct arena *arena);
+
+/* A row of the outbox (ROW_TRANSFER), by its number. */
+struct slice transfer_key(uint64_t row, struct arena *arena);
+
+/* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
+must_use struct error *run_load(struct store *store, struct partition shard,
+                                const struct run_key *key, struct arena *arena, struct run **run);
+/* Reads the current-run record of a workflow id into the arena; NULL: none. Yields. */
+must_use struct error *current_load(struct store *store, struct partition shard,
+                                    const char *domain_id, const char *workflow_id,
+                                    struct arena *arena, STORED(CurrentRecord) **current);
+
+#endif

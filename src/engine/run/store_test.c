@@ -1,0 +1,227 @@
+/* store_test.c - a run comes back from the store as it was. */
+#include "base/buffer.h"
+#include "base/test.h"
+#include "engine/run/samples.h"
+#include "fiber/linux/linux.h"
+#include "store/memory/memory.h"
+
+static const struct run_key key = {SAMPLE_DOMAIN, "order-1", SAMPLE_RUN};
+#define SHARD PARTITION_OF_SHARD(3)
+
+struct place {
+    struct memory_base *base;
+    struct store *store;
+};
+
+static void
+place_open(struct place *place)
+{
+    place->base = memory_base_new(1);
+    place->store = memory_open(place->base);
+}
+
+static void
+place_close(struct place *place)
+{
+    store_close(place->store);
+    memory_base_free(place->base);
+}
+
+static void
+commit_step(struct place *place, struct sample *sample, uint64_t *guard)
+{
+    sample_finish(sample);
+    if (sample->batch->count == 0)
+        return;
+    EXPECT_OK(store_commit(place->store, sample->batch, *guard, sample->arena));
+    *guard = sample->facts.range_id;
+}
+
+/* All events of the stored history, decoded. */
+static API(History) *
+read_history(struct place *place, struct sample *sample)
+{
+    struct history_branch branch = run_branch(sample->run);
+    struct history_page page;
+    EXPECT_OK(store_read_history(place->store, SHARD, &branch, 1, sample->run->core->next_event_id,
+                                 0, sample->arena, &page));
+    EXPECT_EQ(page.next_event_id, sample->run->core->next_event_id);
+    struct buffer bytes = {0};
+    for (size_t i = 0; i < page.count; i++)
+        buffer_append(&bytes, page.node[i].events);
+    EXPECT_EQ((int64_t)bytes.length, sample->run->core->history_bytes);
+    API(History) *history = NULL;
+    EXPECT_OK(message_decode(sample->arena, API_TYPE(history), buffer_slice(&bytes), &history));
+    buffer_free(&bytes);
+    return history;
+}
+
+static void
+check_history(const API(History) *history, const struct run *run)
+{
+    EXPECT_EQ((int64_t)history->n_events, run->core->next_event_id - 1);
+    int64_t time = 0;
+    for (size_t i = 0; i < history->n_events; i++) {
+        EXPECT_EQ(history->events[i]->event_id, (int64_t)i + 1);
+        EXPECT(event_time(history->events[i]) >= time);
+        time = event_time(history->events[i]);
+    }
+}
+
+/* Method: after each random step the run is read from the store and must have the same bytes as the
+ * one in memory; in the end the history is read and must be without gaps. */
+static void
+round_trip(void *argument)
+{
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct sample sample;
+        struct place place;
+        uint64_t guard = 0;
+        sample_open(&sample, test_seed(i));
+        place_open(&place);
+        for (int step = 0; step < 60; step++) {
+            sample_wait(&sample, (int64_t)random_below(&sample.random, 3));
+            sample_begin(&sample);
+            for (uint64_t n = random_below(&sample.random, 4) + (step == 0); n > 0; n--)
+                sample_random_event(&sample);
+            commit_step(&place, &sample, &guard);
+            struct run *loaded = NULL;
+            EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+            EXPECT(loaded != NULL);
+            EXPECT(slice_equal(sample_image(loaded, sample.arena),
+                               sample_image(sample.run, sample.arena)));
+            run_free(loaded);
+        }
+        check_history(read_history(&place, &sample), sample.run);
+        place_close(&place);
+        sample_close(&sample);
+    }
+}
+
+TEST(run_store, a_run_is_read_back_as_it_was_after_every_step)
+{
+    linux_run(&(struct linux_options){.loops = 1}, round_trip, NULL);
+}
+
+/* The owner in memory and one that read the run from the store must decide alike from then on. */
+static void
+goes_on_alike(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    sample_open(&sample, test_seed(0));
+    place_open(&place);
+    for (int step = 0; step < 60; step++) {
+        sample_begin(&sample);
+        for (int n = 0; n < 3; n++)
+            sample_random_event(&sample);
+        commit_step(&place, &sample, &guard);
+        struct run *loaded = NULL;
+        EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+        run_free(sample.run);
+        sample.run = loaded;
+        EXPECT_EQ(run_next_deadline(loaded) >= loaded->core->alarm_time, true);
+    }
+    check_history(read_history(&place, &sample), sample.run);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, a_run_that_was_read_goes_on)
+{
+    linux_run(&(struct linux_options){.loops = 1}, goes_on_alike, NULL);
+}
+
+static void
+many_rows(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    sample_open(&sample, 1);
+    place_open(&place);
+    sample_begin(&sample);
+    sample_started(&sample, 0);
+    for (int i = 0; i < 2500; i++) /* more than two pages of a scan */
+        sample_signaled(&sample, "s", arena_format(sample.arena, "r%d", i));
+    commit_step(&place, &sample, &guard);
+    struct run *loaded = NULL;
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_EQ(map_count(loaded->signal_requests), 2500);
+    run_free(loaded);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, many_pending_rows_are_all_read)
+{
+    linux_run(&(struct linux_options){.loops = 1}, many_rows, NULL);
+}
+
+static void
+put_row(struct place *place, enum row_kind kind, struct slice row_key, struct slice value,
+        uint64_t *guard, struct arena *arena)
+{
+    struct batch *batch = batch_new(arena, SHARD, 7);
+    batch_put(batch, kind, row_key, value);
+    EXPECT_OK(store_commit(place->store, batch, *guard, arena));
+    *guard = 7;
+}
+
+static void
+damage(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    sample_open(&sample, 1);
+    place_open(&place);
+    struct run *loaded = NULL;
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT(loaded == NULL); /* there is none: not an error */
+    sample_begin(&sample);
+    sample_started(&sample, 0);
+    commit_step(&place, &sample, &guard);
+    struct slice bad = slice_text("\xff\xff\xff");
+    put_row(&place, ROW_PENDING, pending_key_text(&key, PENDING_TIMER, "t", sample.arena), bad,
+            &guard, sample.arena);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    EXPECT(loaded == NULL);
+    put_row(&place, ROW_RUN, run_row_key(&key, sample.arena), bad, &guard, sample.arena);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, damaged_rows_are_told_and_not_believed)
+{
+    linux_run(&(struct linux_options){.loops = 1}, damage, NULL);
+}
+
+static void
+current_record(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct place place;
+    uint64_t guard = 0;
+    place_open(&place);
+    STORED(CurrentRecord) *current = NULL;
+    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current));
+    EXPECT(current == NULL);
+    STORED(CurrentRecord) record;
+    cadenza__storage__v1__current_record__init(&record);
+    record.run_id = (char *)SAMPLE_RUN;
+    record.state = RUN_RUNNING;
+    put_row(&place, ROW_CURRENT, current_key("d", "w", arena), message_encode(arena, &record.base),
+            &guard, arena);
+    EXPECT_OK(current_load(place.store, SHARD, "d", "w", arena, &current));
+    EXPECT_TEXT(current->run_id, SAMPLE_RUN);
+    EXPECT_EQ(current->state, RUN_RUNNING);
+    place_close(&place);
+}
+
+TEST(run_store, the_current_run_is_found_by_its_workflow_id)
+{
+    linux_run(&(struct linux_options){.loops = 1}, current_record, NULL);
+}

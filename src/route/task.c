@@ -1,0 +1,16 @@
+/* task.c - see task.h. */
+#include "route/task.h"
+
+struct task *
+task_copy(const struct task *task, struct arena *arena)
+{
+    struct task *copy = arena_make(arena, struct task);
+    *copy = *task;
+    copy->domain_id = arena_text(arena, task->domain_id);
+    copy->list = arena_text(arena, task->list);
+    copy->normal_list = arena_text(arena, task->normal_list);
+    copy->run_domain_id = arena_text(arena, task->run_domain_id);
+    copy->workflow_id = arena_text(arena, task->workflow_id);
+    copy->run_id = arena_text(arena, task->run_id);
+    return copy;
+}

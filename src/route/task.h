@@ -1,0 +1,42 @@
+/* task.h - a task on its way from the run that has it to the poller that gets it.
+ *
+ * The engine makes it from an outbox row once that is durable, matching lets it wait, the door that
+ * holds the poll records its start with the engine. Owners know this value, not each other. */
+#ifndef CADENZA_ROUTE_TASK_H
+#define CADENZA_ROUTE_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum task_type { TASK_DECISION = 0, TASK_ACTIVITY = 1 };
+#define TASK_TYPE_COUNT 2
+
+enum list_kind { LIST_NORMAL, LIST_STICKY, LIST_EPHEMERAL };
+
+struct task {
+    enum task_type type;
+    enum list_kind kind;
+    const char *domain_id;   /* whose list it is on (an activity's may differ from its run's) */
+    const char *list;        /* name of the list */
+    const char *normal_list; /* sticky: who gets it if nobody polls; else "" */
+    const char *run_domain_id;
+    const char *workflow_id;
+    const char *run_id;
+    int64_t schedule_id;
+    int32_t attempt;
+    int64_t created_time; /* wall clock, ns */
+    int64_t expiry_time;  /* wall clock, ns; 0: none. Dropped when it waits longer */
+    /* The outbox row that stands behind it: the row stays until the task was started, dropped or
+     * stored by matching. row 0: none any more. */
+    uint32_t shard;
+    uint64_t range_id;
+    uint64_t row;
+    int64_t number; /* matching's own: its place in the list; 0: it never waited there */
+};
+
+/* A deep copy into the arena. */
+struct task *task_copy(const struct task *task, struct arena *arena);
+
+#endif
