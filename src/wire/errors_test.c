@@ -13,7 +13,7 @@ TEST(errors, every_kind_with_a_detail_has_its_message)
     }
 }
 
-TEST(errors, entity_not_exists_names_clusters_only_where_given)
+TEST(errors, entity_not_exists_names_clusters_only_where_given, "A-006")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err = errors_entity_not_exists(arena, NULL, "Domain %s does not exist.", "d");
@@ -33,7 +33,7 @@ TEST(errors, entity_not_exists_names_clusters_only_where_given)
 }
 
 /* The bytes themselves: field 1 domain, 2 current cluster, 3 active cluster. */
-TEST(errors, domain_not_active_says_where_to_go)
+TEST(errors, domain_not_active_says_where_to_go, "A-008")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err =
@@ -45,7 +45,7 @@ TEST(errors, domain_not_active_says_where_to_go)
                                                "b")));
 }
 
-TEST(errors, already_started_carries_the_run)
+TEST(errors, already_started_carries_the_run, "A-007")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct error *err =
@@ -58,7 +58,7 @@ TEST(errors, already_started_carries_the_run)
     EXPECT_TEXT(detail->run_id, "run");
 }
 
-TEST(errors, service_busy_has_a_reason_or_none)
+TEST(errors, service_busy_has_a_reason_or_none, "A-009")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(ServiceBusyError) *detail;

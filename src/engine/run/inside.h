@@ -58,9 +58,6 @@ void buffered_remove(struct mutation *mutation, uint64_t number);
 /* All buffered events in order of arrival; the array is in the step's arena. */
 STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *count);
 
-/* A deep copy; NULL gives NULL (keep.c). */
-void *message_copy(struct arena *arena, const ProtobufCMessage *message);
-
 /* --- events (event.c, canonical.c) --------------------------------------------------------------
  */
 

@@ -102,7 +102,7 @@ TEST(mutation, the_same_signal_request_is_kept_once)
     sample_close(&sample);
 }
 
-TEST(mutation, event_times_never_go_backwards, "A-030")
+TEST(mutation, event_times_never_go_backwards, "A-240")
 {
     struct sample sample;
     sample_open(&sample, 1);

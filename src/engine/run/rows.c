@@ -162,13 +162,15 @@ load_core(struct slice value, struct run *run, struct arena *arena)
     return NULL;
 }
 
-struct error *
-run_load(struct store *store, struct partition shard, const struct run_key *key,
-         struct arena *arena, struct run **run)
+/* One try at reading the rows. *is_torn: another owner of the shard wrote between the reads, so
+ * that they do not belong together; then *run is NULL. */
+static struct error *
+load_once(struct store *store, struct partition shard, struct slice row_key, struct arena *arena,
+          struct run **run, bool *is_torn)
 {
-    *run = NULL;
-    bool found;
-    struct slice value, row_key = run_row_key(key, arena);
+    bool found, is_still_there = false;
+    struct slice value, value_again;
+    *is_torn = false;
     struct error *err = store_get(store, shard, ROW_RUN, row_key, arena, &found, &value);
     if (err != NULL || !found)
         return err;
@@ -176,13 +178,33 @@ run_load(struct store *store, struct partition shard, const struct run_key *key,
     err = load_core(value, loaded, arena);
     if (err == NULL)
         err = load_pending(store, shard, row_key, loaded, arena);
-    if (err != NULL) {
+    if (err == NULL)
+        err = store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
+    *is_torn = err == NULL && !(is_still_there && slice_equal(value, value_again));
+    if (err != NULL || *is_torn) {
         run_free(loaded);
-        return error_wrap(err, "load run %s of workflow %s", key->run_id, key->workflow_id);
+        return err;
     }
-    loaded->arena_bytes_after_compact = arena_footprint(loaded->arena);
-    run_check(loaded);
     *run = loaded;
+    return NULL;
+}
+
+struct error *
+run_load(struct store *store, struct partition shard, const struct run_key *key,
+         struct arena *arena, struct run **run)
+{
+    *run = NULL;
+    bool is_torn = true;
+    struct slice row_key = run_row_key(key, arena);
+    struct error *err = NULL;
+    while (is_torn && err == NULL)
+        err = load_once(store, shard, row_key, arena, run, &is_torn);
+    if (err != NULL)
+        return error_wrap(err, "load run %s of workflow %s", key->run_id, key->workflow_id);
+    if (*run == NULL)
+        return NULL;
+    (*run)->arena_bytes_after_compact = arena_footprint((*run)->arena);
+    run_check(*run);
     return NULL;
 }
 

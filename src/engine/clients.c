@@ -1,0 +1,121 @@
+/* clients.c - what clients ask for, each one step of a workflow id. See engine.h. */
+#include "engine/inside.h"
+
+static const char *
+workflow_of(const API(WorkflowExecution) *execution)
+{
+    return execution == NULL ? "" : execution->workflow_id;
+}
+
+static const char *
+run_of(const API(WorkflowExecution) *execution)
+{
+    return execution == NULL ? "" : execution->run_id;
+}
+
+struct start_wish {
+    const struct start_command *command;
+    struct start_answer *answer;
+};
+
+static struct error *
+decide_start(void *context, struct step *step)
+{
+    struct start_wish *wish = context;
+    return command_start(step, wish->command, wish->answer);
+}
+
+static struct error *
+decide_signal_with_start(void *context, struct step *step)
+{
+    struct start_wish *wish = context;
+    return command_signal_with_start(step, wish->command, wish->answer);
+}
+
+struct error *
+engine_start(struct engine *engine, const char *domain_id, const struct start_command *command,
+             struct arena *arena, struct start_answer *answer)
+{
+    const API(StartWorkflowExecutionRequest) *request = command->request;
+    struct start_wish wish = {command, answer};
+    bool may_terminate =
+        request->workflow_id_reuse_policy ==
+        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING);
+    struct shard_step step = {.key = {domain_id, request->workflow_id, ""},
+                              .needs_run = may_terminate,
+                              .may_be_missing = true,
+                              .policy = request->active_cluster_selection_policy,
+                              .decide = decide_start,
+                              .context = &wish};
+    return engine_step(engine, &step, arena);
+}
+
+struct error *
+engine_signal_with_start(struct engine *engine, const char *domain_id,
+                         const struct start_command *command, struct arena *arena,
+                         struct start_answer *answer)
+{
+    struct start_wish wish = {command, answer};
+    struct shard_step step = {.key = {domain_id, command->request->workflow_id, ""},
+                              .needs_run = true,
+                              .may_be_missing = true,
+                              .policy = command->request->active_cluster_selection_policy,
+                              .decide = decide_signal_with_start,
+                              .context = &wish};
+    return engine_step(engine, &step, arena);
+}
+
+static struct error *
+decide_signal(void *context, struct step *step)
+{
+    return command_signal(step, context);
+}
+
+struct error *
+engine_signal(struct engine *engine, const char *domain_id,
+              const API(SignalWorkflowExecutionRequest) *request, struct arena *arena)
+{
+    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
+                                      run_of(request->workflow_execution)},
+                              .needs_run = true,
+                              .decide = decide_signal,
+                              .context = (void *)request};
+    return engine_step(engine, &step, arena);
+}
+
+static struct error *
+decide_request_cancel(void *context, struct step *step)
+{
+    return command_request_cancel(step, context);
+}
+
+struct error *
+engine_request_cancel(struct engine *engine, const char *domain_id,
+                      const API(RequestCancelWorkflowExecutionRequest) *request,
+                      struct arena *arena)
+{
+    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
+                                      run_of(request->workflow_execution)},
+                              .needs_run = true,
+                              .decide = decide_request_cancel,
+                              .context = (void *)request};
+    return engine_step(engine, &step, arena);
+}
+
+static struct error *
+decide_terminate(void *context, struct step *step)
+{
+    return command_terminate(step, context);
+}
+
+struct error *
+engine_terminate(struct engine *engine, const char *domain_id,
+                 const API(TerminateWorkflowExecutionRequest) *request, struct arena *arena)
+{
+    struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
+                                      run_of(request->workflow_execution)},
+                              .needs_run = true,
+                              .decide = decide_terminate,
+                              .context = (void *)request};
+    return engine_step(engine, &step, arena);
+}

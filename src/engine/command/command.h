@@ -1,0 +1,161 @@
+/* command.h - wishes: each becomes events, or a refusal. Pure.
+ *
+ * A step is everything that one commit changes for one workflow id: the run that the wish is about,
+ * a run that begins, and the pointer to the current one. A command gets a step whose runs are
+ * loaded and locked, adds events to their mutations, and fills an answer; or it returns an error,
+ * and the step is taken back as a whole. A command that adds nothing (a repeat) leaves the step
+ * empty. No command yields, does I/O or looks at a clock.
+ *
+ * One file per verb; decision lists are a table from decision to handler (decisions.c). Errors and
+ * their texts are Cadence's where clients look at them. */
+#ifndef CADENZA_ENGINE_COMMAND_COMMAND_H
+#define CADENZA_ENGINE_COMMAND_COMMAND_H
+
+#include "engine/run/mutation.h"
+#include "uber/cadence/api/v1/decision.pb-c.h"
+#include "uber/cadence/api/v1/service_worker.pb-c.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
+
+struct step {
+    struct arena *arena;
+    const struct facts *facts;
+    const char *domain_id, *workflow_id;
+    /* The current run of the workflow id before the step; NULL: it never had one. */
+    const STORED(CurrentRecord) *current;
+    /* The run that the wish is about (the one asked for, or the current one); NULL: there is none.
+     */
+    struct mutation *mutation;
+    /* A run that this step begins and that becomes the current one; NULL: none. See step_begin_run.
+     */
+    struct mutation *begun;
+};
+
+/* Begins a run in this step: an empty one with an id of its own, which will be the current one. */
+struct mutation *step_begin_run(struct step *step);
+/* The run of the wish if it is open. Errors: ERR_ENTITY_NOT_EXISTS (no such run),
+ * ERR_ALREADY_COMPLETED. */
+must_use struct error *step_open_run(struct step *step, struct mutation **mutation);
+
+/* --- from clients ---------------------------------------------------------------------------- */
+
+/* Start, and the start half of signal-with-start. The request was validated by the door. */
+struct start_command {
+    const API(StartWorkflowExecutionRequest) *request;
+    const API(SignalWithStartWorkflowExecutionRequest) *signal; /* NULL: a plain start */
+    /* From the caller's headers. */
+    const char *const *partition_keys, *const *partition_values;
+    size_t partition_count;
+};
+struct start_answer {
+    const char *run_id; /* in the arena */
+    bool is_new;        /* false: an earlier request, or the open run was signalled */
+};
+must_use struct error *command_start(struct step *step, const struct start_command *command,
+                                     struct start_answer *answer);
+/* Needs the step's run if there is a current one: signals it if it is open, else starts. */
+must_use struct error *command_signal_with_start(struct step *step,
+                                                 const struct start_command *command,
+                                                 struct start_answer *answer);
+must_use struct error *command_signal(struct step *step,
+                                      const API(SignalWorkflowExecutionRequest) *request);
+must_use struct error *
+command_request_cancel(struct step *step,
+                       const API(RequestCancelWorkflowExecutionRequest) *request);
+must_use struct error *command_terminate(struct step *step,
+                                         const API(TerminateWorkflowExecutionRequest) *request);
+
+/* --- from matching and workers: decisions ----------------------------------------------------- */
+
+/* What a token names. */
+struct task_name {
+    int64_t schedule_id; /* EVENT_NONE: by activity id */
+    int32_t attempt;
+    const char *activity_id; /* "" unless by id */
+};
+
+/* What the poller needs beside the history. Lives in the arena. */
+struct decision_start {
+    int64_t schedule_id, started_id, previous_started_id;
+    int32_t attempt;
+    int64_t next_event_id;  /* of the stored history: the page to read ends here */
+    int64_t first_event_id; /* where the history given begins: 1, or sticky: behind the last one */
+    int64_t scheduled_time, started_time;
+    bool is_sticky;
+    int64_t history_bytes;
+    const API(WorkflowType) *workflow_type;
+    const API(TaskList) *task_list; /* the normal one */
+    const char *run_id;
+    struct history_branch branch;
+    /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
+    const API(HistoryEvent) *transient_scheduled, *transient_started;
+};
+/* Records that a poller has it. `request_id` makes a repeat the same start. Errors:
+ * ERR_ENTITY_NOT_EXISTS (closed, or no such decision: the task is void), ERR_EVENT_ALREADY_STARTED
+ * (somebody else has it: the task is void). */
+must_use struct error *command_start_decision(struct step *step, const struct task_name *task,
+                                              const char *request_id, const char *identity,
+                                              struct decision_start *start);
+
+/* What a worker needs of an activity that it has. Lives in the arena. */
+struct activity_start {
+    const STORED(PendingActivity) *activity; /* a copy, as started */
+    const API(WorkflowType) *workflow_type;
+    const char *run_id;
+};
+
+struct complete_command {
+    const API(RespondDecisionTaskCompletedRequest) *request;
+    struct task_name task;
+    const char *client_name, *client_feature_version, *client_library_version; /* headers, or "" */
+};
+struct complete_answer {
+    bool has_started_decision; /* the new decision is started already: return_new_decision_task */
+    struct decision_start start;
+    /* Activities that the worker has already, without a poll: it asked for them with the decisions
+     * that scheduled them. Of a run that is still open. */
+    struct activity_start *local;
+    size_t local_count;
+    /* A refusal that is told although the step happened (decision heartbeat timeout); NULL: none.
+     */
+    struct error *told;
+};
+must_use struct error *command_complete_decision(struct step *step,
+                                                 const struct complete_command *command,
+                                                 struct complete_answer *answer);
+must_use struct error *command_fail_decision(struct step *step, const struct task_name *task,
+                                             const API(RespondDecisionTaskFailedRequest) *request);
+/* The worker has forgotten the run: stickiness ends. Harmless when there is none. */
+must_use struct error *command_reset_sticky(struct step *step);
+
+/* --- from matching and workers: activities ---------------------------------------------------- */
+
+/* Errors as command_start_decision. */
+must_use struct error *command_start_activity(struct step *step, const struct task_name *task,
+                                              const char *request_id, const char *identity,
+                                              struct activity_start *start);
+
+/* How an activity ends, or says that it lives. */
+struct activity_report {
+    struct task_name task;
+    const char *identity;
+    const API(Payload) *payload; /* result, details, or NULL */
+    const API(Failure) *failure; /* of a failure; else NULL */
+};
+must_use struct error *command_complete_activity(struct step *step,
+                                                 const struct activity_report *report);
+must_use struct error *command_fail_activity(struct step *step,
+                                             const struct activity_report *report);
+must_use struct error *command_cancel_activity(struct step *step,
+                                               const struct activity_report *report);
+must_use struct error *command_heartbeat_activity(struct step *step,
+                                                  const struct activity_report *report,
+                                                  bool *is_cancel_requested);
+
+/* --- from the clock --------------------------------------------------------------------------- */
+
+/* Does everything that is due at facts->now, in order of its time: timeouts of the run, of its
+ * decision and activities, user timers, next attempts, the delayed first decision. Nothing due:
+ * adds nothing (the shard sets a new alarm). Never refuses. */
+void command_wake(struct step *step);
+
+#endif

@@ -1,0 +1,189 @@
+/* continue_as_new.c - the decision to go on as another run: one ends, one begins, in one step.
+ *
+ * What the decision leaves out, the new run takes from the old one. */
+#include "engine/command/start.h"
+
+#include "base/check.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define RESERVED_LIST_PREFIX "/__cadence_sys/"
+
+typedef API(ContinueAsNewWorkflowExecutionDecisionAttributes) wish_t;
+
+/* What is wrong with it, or NULL. */
+static const char *
+find_fault(const struct facts *facts, const wish_t *wish, struct arena *arena)
+{
+    int64_t type_length = facts_integer(facts, DYNAMIC_WORKFLOW_TYPE_LENGTH);
+    int64_t list_length = facts_integer(facts, DYNAMIC_TASK_LIST_NAME_LENGTH);
+    const char *list = wish->task_list == NULL ? "" : wish->task_list->name;
+    if (wish->workflow_type != NULL && (int64_t)strlen(wish->workflow_type->name) > type_length)
+        return "WorkflowType exceeds length limit.";
+    if ((int64_t)strlen(list) > list_length)
+        return arena_format(arena, "task list name exceeds length limit of %lld",
+                            (long long)list_length);
+    if (strncmp(list, RESERVED_LIST_PREFIX, strlen(RESERVED_LIST_PREFIX)) == 0)
+        return "task list name cannot start with reserved prefix " RESERVED_LIST_PREFIX;
+    if (command_seconds(wish->backoff_start_interval) < 0)
+        return "BackoffStartInterval is less than 0.";
+    return NULL;
+}
+
+/* The wish with what it left out. */
+static wish_t *
+complete_wish(const struct run *run, const wish_t *given, struct arena *arena)
+{
+    const STORED(RunRecord) *core = run->core;
+    wish_t *wish = arena_make(arena, wish_t);
+    *wish = *given;
+    if (wish->workflow_type == NULL || wish->workflow_type->name[0] == '\0')
+        wish->workflow_type = core->workflow_type;
+    API(TaskList) *list = command_copy_list(core->task_list, arena);
+    if (wish->task_list != NULL && wish->task_list->name[0] != '\0')
+        list->name = wish->task_list->name; /* another name, not another kind */
+    wish->task_list = list;
+    if (command_seconds(wish->execution_start_to_close_timeout) <= 0)
+        wish->execution_start_to_close_timeout =
+            presence_make_duration(arena, core->execution_timeout);
+    if (command_seconds(wish->task_start_to_close_timeout) <= 0)
+        wish->task_start_to_close_timeout = presence_make_duration(arena, core->decision_timeout);
+    if (wish->backoff_start_interval == NULL)
+        wish->backoff_start_interval = presence_make_duration(arena, 0);
+    if (wish->initiator == 0)
+        wish->initiator = API_VALUE(CONTINUE_AS_NEW_INITIATOR__CONTINUE_AS_NEW_INITIATOR_DECIDER);
+    if (wish->memo == NULL)
+        wish->memo = core->memo;
+    if (wish->search_attributes == NULL)
+        wish->search_attributes = core->search_attributes;
+    if (wish->active_cluster_selection_policy == NULL)
+        wish->active_cluster_selection_policy = core->active_cluster_selection_policy;
+    return wish;
+}
+
+/* The close event of the run that goes on. */
+static void
+write_continued(struct deciding *deciding, const wish_t *wish, const char *new_run_id)
+{
+    API(HistoryEvent) *event =
+        mutation_new_event(deciding->mutation, EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW));
+    API(WorkflowExecutionContinuedAsNewEventAttributes) *attributes =
+        event->workflow_execution_continued_as_new_event_attributes;
+    attributes->new_execution_run_id = presence_make_text(new_run_id);
+    attributes->workflow_type = wish->workflow_type;
+    attributes->task_list = wish->task_list;
+    attributes->input = wish->input;
+    attributes->execution_start_to_close_timeout = wish->execution_start_to_close_timeout;
+    attributes->task_start_to_close_timeout = wish->task_start_to_close_timeout;
+    attributes->decision_task_completed_event_id = deciding->completed_id;
+    attributes->backoff_start_interval = wish->backoff_start_interval;
+    attributes->initiator = wish->initiator;
+    attributes->failure = wish->failure;
+    attributes->last_completion_result = wish->last_completion_result;
+    attributes->header = wish->header;
+    attributes->memo = wish->memo;
+    attributes->search_attributes = wish->search_attributes;
+    attributes->cron_overlap_policy = wish->cron_overlap_policy;
+    attributes->active_cluster_selection_policy = wish->active_cluster_selection_policy;
+    mutation_add_event(deciding->mutation, event);
+}
+
+static void
+put_partitions(API(WorkflowExecutionStartedEventAttributes) *attributes,
+               const STORED(RunRecord) *core, struct arena *arena)
+{
+    typedef API(WorkflowExecutionStartedEventAttributes__PartitionConfigEntry) entry_t;
+    size_t count = core->n_partition_config;
+    attributes->partition_config = arena_zalloc(arena, count, sizeof(entry_t *));
+    for (size_t i = 0; i < count; i++) {
+        entry_t *entry = message_new(
+            arena, API_TYPE(workflow_execution_started_event_attributes__partition_config_entry));
+        entry->key = core->partition_config[i]->key;
+        entry->value = core->partition_config[i]->value;
+        attributes->partition_config[i] = entry;
+    }
+    attributes->n_partition_config = count;
+}
+
+/* The first event of the run that it goes on as. */
+static API(WorkflowExecutionStartedEventAttributes) *
+next_attributes(const struct deciding *deciding, const wish_t *wish, const char *new_run_id)
+{
+    struct arena *arena = deciding->step->arena;
+    const STORED(RunRecord) *core = mutation_run(deciding->mutation)->core;
+    API(WorkflowExecutionStartedEventAttributes) *attributes =
+        message_new(arena, API_TYPE(workflow_execution_started_event_attributes));
+    attributes->workflow_type = wish->workflow_type;
+    attributes->parent_execution_info = core->parent;
+    attributes->task_list = wish->task_list;
+    attributes->input = wish->input;
+    attributes->execution_start_to_close_timeout = wish->execution_start_to_close_timeout;
+    attributes->task_start_to_close_timeout = wish->task_start_to_close_timeout;
+    attributes->continued_execution_run_id = core->run_id;
+    attributes->initiator = wish->initiator;
+    attributes->continued_failure = wish->failure;
+    attributes->last_completion_result = wish->last_completion_result;
+    attributes->original_execution_run_id = presence_make_text(new_run_id);
+    attributes->first_execution_run_id = core->first_execution_run_id;
+    attributes->retry_policy = wish->retry_policy;
+    attributes->expiration_time =
+        start_expiration(deciding->step->facts, wish->retry_policy,
+                         command_seconds(wish->backoff_start_interval), arena);
+    attributes->cron_schedule = wish->cron_schedule;
+    attributes->cron_overlap_policy = wish->cron_overlap_policy;
+    attributes->first_decision_task_backoff = wish->backoff_start_interval;
+    attributes->memo = wish->memo;
+    attributes->search_attributes = wish->search_attributes;
+    attributes->prev_auto_reset_points = core->auto_reset_points;
+    attributes->header = wish->header;
+    attributes->active_cluster_selection_policy = wish->active_cluster_selection_policy;
+    put_partitions(attributes, core, arena);
+    return attributes;
+}
+
+static void
+go_on(struct deciding *deciding, const wish_t *wish)
+{
+    struct step *step = deciding->step;
+    struct mutation *begun = step_begin_run(step);
+    const char *run_id = mutation_run(begun)->core->run_id;
+    struct uuid request = facts_uuid(step->facts);
+    char *request_id = arena_alloc(step->arena, UUID_TEXT_LENGTH + 1);
+    uuid_format(&request, request_id);
+    API(WorkflowExecutionStartedEventAttributes) *attributes =
+        next_attributes(deciding, wish, run_id);
+    attributes->request_id = request_id;
+    write_continued(deciding, wish, run_id);
+    const STORED(RunRecord) *old = mutation_run(deciding->mutation)->core;
+    bool is_first = old->chain_request_id[0] == '\0';
+    run_begin(begun,
+              &(struct run_birth){
+                  .attributes = attributes,
+                  .create_request_id = request_id,
+                  .chain_request_id = is_first ? old->create_request_id : old->chain_request_id,
+                  .jitter_start = command_seconds(wish->jitter_start),
+                  .has_first_decision = true,
+              });
+    deciding->is_closed = true;
+}
+
+void
+decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision)
+{
+    const wish_t *wish = decision->continue_as_new_workflow_execution_decision_attributes;
+    const struct run *run = mutation_run(deciding->mutation);
+    if (!deciding_may_close(deciding, "complete workflow"))
+        return;
+    const char *fault = find_fault(deciding->step->facts, wish, deciding->step->arena);
+    if (fault != NULL) {
+        deciding_refuse(deciding, FAILED_CAUSE(BAD_CONTINUE_AS_NEW_ATTRIBUTES), "%s", fault);
+        return;
+    }
+    if (!deciding_may_hold(deciding, wish->input == NULL ? 0 : wish->input->data.len,
+                           "ContinueAsNewWorkflowExecutionDecisionAttributes. Input"))
+        return;
+    if (run->core->is_cancel_requested) /* cancellation is sticky */
+        deciding_close_canceled(deciding, NULL);
+    else
+        go_on(deciding, complete_wish(run, wish, deciding->step->arena));
+}

@@ -1,0 +1,95 @@
+/* decisions.c - a list of decisions, worked through by a table from its kinds to their handlers.
+ *
+ * The first that is refused ends the list (A-074), and so does the first that closes the run: of
+ * two only the first counts (A-077). */
+#include <stdarg.h>
+
+#include "base/check.h"
+#include "engine/command/inside.h"
+
+#define DECISION_KIND(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
+
+typedef void decision_handler(struct deciding *deciding, const API(Decision) *decision);
+
+static const struct {
+    API(Decision__AttributesCase) kind;
+    decision_handler *handle;
+} handlers[] = {
+    {DECISION_KIND(SCHEDULE_ACTIVITY_TASK), decide_schedule_activity},
+    {DECISION_KIND(REQUEST_CANCEL_ACTIVITY_TASK), decide_request_cancel_activity},
+    {DECISION_KIND(START_TIMER), decide_start_timer},
+    {DECISION_KIND(CANCEL_TIMER), decide_cancel_timer},
+    {DECISION_KIND(COMPLETE_WORKFLOW_EXECUTION), decide_complete},
+    {DECISION_KIND(FAIL_WORKFLOW_EXECUTION), decide_fail},
+    {DECISION_KIND(CANCEL_WORKFLOW_EXECUTION), decide_cancel},
+    {DECISION_KIND(CONTINUE_AS_NEW_WORKFLOW_EXECUTION), decide_continue_as_new},
+    {DECISION_KIND(RECORD_MARKER), decide_record_marker},
+    {DECISION_KIND(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES), decide_upsert_search_attributes},
+};
+
+static decision_handler *
+find_handler(API(Decision__AttributesCase) kind)
+{
+    for (size_t i = 0; i < array_length(handlers); i++)
+        if (handlers[i].kind == kind)
+            return handlers[i].handle;
+    return NULL;
+}
+
+void
+deciding_refuse(struct deciding *deciding, API(DecisionTaskFailedCause) cause, const char *format,
+                ...)
+{
+    check(!deciding->is_bad);
+    va_list arguments;
+    va_start(arguments, format);
+    deciding->is_bad = true;
+    deciding->bad = (struct decision_failure){
+        .cause = cause,
+        .details = arena_vformat(deciding->step->arena, format, arguments),
+    };
+    va_end(arguments);
+}
+
+bool
+deciding_may_close(struct deciding *deciding, const char *what)
+{
+    if (!deciding->has_unhandled)
+        return true;
+    deciding_refuse(deciding, FAILED_CAUSE(UNHANDLED_DECISION),
+                    "cannot %s, new pending decisions were scheduled while this decision was "
+                    "processing",
+                    what);
+    return false;
+}
+
+bool
+deciding_may_hold(struct deciding *deciding, size_t size, const char *what)
+{
+    if ((int64_t)size <= facts_integer(deciding->step->facts, DYNAMIC_BLOB_SIZE_ERROR))
+        return true;
+    deciding->run_failure_reason = "DECISION_BLOB_SIZE_EXCEEDS_LIMIT";
+    deciding->run_failure_details =
+        arena_format(deciding->step->arena, "%s exceeds size limit.", what);
+    return false;
+}
+
+struct error *
+decisions_take(struct deciding *deciding, API(Decision) *const *decisions, size_t count)
+{
+    /* A list that holds something unknown changes nothing, wherever in the list it is. */
+    for (size_t i = 0; i < count; i++)
+        if (find_handler(decisions[i]->attributes_case) == NULL)
+            return error_new(deciding->step->arena, ERR_BAD_REQUEST, "Unknown decision type: %d",
+                             (int)decisions[i]->attributes_case);
+    for (size_t i = 0; i < count; i++) {
+        find_handler(decisions[i]->attributes_case)(deciding, decisions[i]);
+        /* A timer that is cancelled takes its buffered event along. */
+        deciding->has_unhandled = run_has_buffered(mutation_run(deciding->mutation));
+        if (deciding->is_bad || deciding->is_closed || deciding->run_failure_reason != NULL)
+            break;
+    }
+    check(deciding->is_bad ||
+          deciding->is_closed == !run_is_open(mutation_run(deciding->mutation)));
+    return NULL;
+}

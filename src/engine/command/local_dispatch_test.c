@@ -1,0 +1,103 @@
+/* Activities that a worker gets with the answer to its decisions: no task, no poll. */
+#include "engine/command/activity_calls.h"
+#include "engine/command/inside.h"
+
+#define ACTIVITY CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
+
+static const struct wish_timeouts minute = {.schedule_to_close = 60};
+
+static API(Decision) *
+wish_local(struct fixture *fixture, const char *id)
+{
+    API(Decision) *decision = wish_activity(fixture, id, minute);
+    wish_attributes(decision)->request_local_dispatch = true;
+    return decision;
+}
+
+static struct task_name
+local_name(const struct fixture *fixture, size_t index)
+{
+    EXPECT(index < fixture->completed.local_count);
+    const STORED(PendingActivity) *activity = fixture->completed.local[index].activity;
+    return (struct task_name){
+        .schedule_id = activity->schedule_id, .attempt = activity->attempt, .activity_id = ""};
+}
+
+TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to_their_list,
+     "A-120")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_local(fixture, "mine"), wish_activity(fixture, "other", minute),
+                wish_local(fixture, "mine too"));
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
+                            "DecisionTaskCompleted ActivityTaskScheduled ActivityTaskStarted "
+                            "ActivityTaskScheduled ActivityTaskScheduled ActivityTaskStarted");
+    const API(ActivityTaskStartedEventAttributes) *started =
+        fixture_event(fixture, 6)->activity_task_started_event_attributes;
+    EXPECT_EQ(started->scheduled_event_id, 5);
+    EXPECT_TEXT(started->identity, "worker");
+    EXPECT_EQ(started->attempt, 0);
+    struct uuid uuid;
+    EXPECT(uuid_parse(slice_text(started->request_id), &uuid));
+
+    EXPECT_EQ(fixture->completed.local_count, 2);
+    EXPECT_TEXT(fixture->completed.local[0].activity->activity_id, "mine");
+    EXPECT_EQ(fixture->completed.local[0].activity->schedule_id, 5);
+    EXPECT_EQ(fixture->completed.local[0].activity->started_time, fixture->facts.now);
+    EXPECT_TEXT(fixture->completed.local[0].workflow_type->name, "type");
+    EXPECT_TEXT(fixture->completed.local[1].activity->activity_id, "mine too");
+    EXPECT_EQ(fixture->tasks.count, 1);
+    EXPECT_EQ(fixture_task(fixture, ACTIVITY)->schedule_id, 7);
+
+    EXPECT_OK(calls_complete(fixture, local_name(fixture, 0)));
+    EXPECT(calls_activity(fixture, "mine") == NULL);
+}
+
+TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tried_again, "A-120")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    API(Decision) *decision = wish_retried(fixture, "mine", 3, 60);
+    wish_attributes(decision)->request_local_dispatch = true;
+    calls_begin(fixture, decision);
+    EXPECT_EQ(fixture->completed.local_count, 1);
+    EXPECT_EQ(calls_activity(fixture, "mine")->started_id, EVENT_TRANSIENT);
+    EXPECT_EQ(fixture->tasks.count, 0);
+    EXPECT_OK(calls_fail(fixture, local_name(fixture, 0), "bad luck"));
+    fixture_advance(fixture, 2);
+    EXPECT_EQ(fixture_task(fixture, ACTIVITY)->attempt, 1); /* by its list now */
+}
+
+TEST(local_dispatch, one_that_is_not_answered_times_out, "A-120")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_local(fixture, "mine"));
+    fixture_advance(fixture, 60);
+    EXPECT(calls_activity(fixture, "mine") == NULL);
+    (void)calls_find_event(fixture, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
+}
+
+TEST(local_dispatch, none_is_given_if_the_domain_has_it_switched_off)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_configure(fixture, "history.enableActivityLocalDispatchByDomain: [{value: false}]\n");
+    calls_begin(fixture, wish_local(fixture, "mine"));
+    EXPECT_EQ(fixture->completed.local_count, 0);
+    EXPECT_EQ(calls_activity(fixture, "mine")->started_id, EVENT_NONE);
+    EXPECT(fixture_task(fixture, ACTIVITY) != NULL);
+}
+
+TEST(local_dispatch, none_is_given_if_the_list_was_bad_or_has_ended_the_run)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_local(fixture, "mine"), wish_local(fixture, "mine"));
+    EXPECT_EQ(fixture->completed.local_count, 0);
+    EXPECT(calls_activity(fixture, "mine") == NULL);
+    EXPECT_EQ(fixture->tasks.count, 1); /* the next attempt of the decision */
+
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(
+        fixture_complete(fixture, wish_local(fixture, "mine"), fixture_complete_run(fixture)));
+    EXPECT(!run_is_open(fixture_run(fixture)));
+    EXPECT_EQ(fixture->completed.local_count, 0);
+    EXPECT_EQ(fixture->tasks.count, 0);
+}

@@ -1,0 +1,282 @@
+/* model_decision.c - the model's decisions: their life, and what a list of them does. See model.h.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "engine/command/model.h"
+
+#define CAUSE_UNHANDLED       1
+#define CAUSE_TIMER_DUPLICATE 12
+
+/* ---- the life of a decision ---- */
+
+void
+model_schedule_decision(struct model *model)
+{
+    check(model->decision.state == MODEL_NONE && model->is_open);
+    if (model_flush(model))
+        model->failed_attempts = 0;
+    model->first_decision_time = 0;
+    struct model_decision *decision = &model->decision;
+    *decision = (struct model_decision){.state = MODEL_SCHEDULED,
+                                        .attempt = model->failed_attempts,
+                                        .is_sticky = model->sticky_timeout != 0};
+    if (decision->attempt == 0)
+        decision->scheduled = model_add(model, "DecisionTaskScheduled", NULL, NULL);
+    decision->history_count = model->history_count;
+    if (decision->is_sticky)
+        decision->deadline = model->now + model->sticky_timeout * MODEL_SECOND;
+    model->failed_attempts = 0;
+}
+
+void
+model_schedule_if_needed(struct model *model)
+{
+    if (model->is_open && model->decision.state == MODEL_NONE && model->first_decision_time == 0)
+        model_schedule_decision(model);
+}
+
+enum model_answer
+model_start_decision(struct model *model, const char *request)
+{
+    struct model_decision *decision = &model->decision;
+    if (!model->is_open || decision->state == MODEL_NONE)
+        return MODEL_NOT_FOUND;
+    if (decision->state == MODEL_STARTED)
+        return strcmp(decision->request, request) == 0 ? MODEL_DONE : MODEL_TAKEN;
+    if (decision->attempt > 0 && decision->history_count != model->history_count) {
+        decision->attempt = 0; /* there is news: it is written down as a first attempt */
+        decision->scheduled = model_add(model, "DecisionTaskScheduled", NULL, NULL);
+    }
+    if (decision->attempt == 0)
+        decision->started = model_add(model, "DecisionTaskStarted", decision->scheduled, NULL);
+    decision->state = MODEL_STARTED;
+    snprintf(decision->request, sizeof decision->request, "%s", request);
+    model_set_decision_timeout(model, model->decision_timeout);
+    return MODEL_DONE;
+}
+
+void
+model_set_decision_timeout(struct model *model, int64_t seconds)
+{
+    model->decision.deadline = model->now + seconds * MODEL_SECOND;
+}
+
+void
+model_decision_timeout(const struct model *model, int64_t *least, int64_t *most)
+{
+    int32_t attempt = model->decision.attempt;
+    *least = *most = model->decision_timeout;
+    if (attempt < 2)
+        return;
+    *most = attempt == 2 ? 60 : attempt == 3 ? 120 : attempt == 4 ? 240 : 300;
+    *least = *most * 8 / 10;
+}
+
+void
+model_end_attempt(struct model *model, const char *event, int64_t number)
+{
+    struct model_decision *decision = &model->decision;
+    int32_t attempt = decision->attempt;
+    if (attempt == 0)
+        model_add(model, event, decision->scheduled, decision->started)->number = number;
+    *decision = (struct model_decision){.state = MODEL_NONE};
+    model->failed_attempts = attempt + 1;
+    model->sticky_timeout = 0;
+}
+
+enum model_answer
+model_fail_decision(struct model *model, int cause)
+{
+    if (!model->is_open)
+        return MODEL_CLOSED;
+    if (model->decision.state != MODEL_STARTED)
+        return MODEL_NOT_FOUND;
+    model_end_attempt(model, "DecisionTaskFailed", cause);
+    model_schedule_decision(model);
+    return MODEL_DONE;
+}
+
+enum model_answer
+model_reset_sticky(struct model *model)
+{
+    if (!model->is_open)
+        return MODEL_CLOSED;
+    model->sticky_timeout = 0; /* a decision that waits on the sticky list waits on */
+    return MODEL_DONE;
+}
+
+/* ---- a list of decisions ---- */
+
+struct deciding_model {
+    const struct model_event *completed;
+    bool has_unhandled, needs_decision;
+    int cause; /* not 0: the list is bad */
+};
+
+static struct model_timer *
+find_timer(struct model *model, const char *id)
+{
+    for (size_t i = 0; i < MODEL_TIMERS_MAX; i++) {
+        if (model->timers[i].is_pending && strcmp(model->timers[i].id, id) == 0)
+            return &model->timers[i];
+    }
+    return NULL;
+}
+
+static void
+take_timer(struct model *model, const struct model_wish *wish, struct deciding_model *deciding)
+{
+    if (find_timer(model, wish->id) != NULL) {
+        deciding->cause = CAUSE_TIMER_DUPLICATE;
+        return;
+    }
+    struct model_timer *timer = model->timers;
+    while (timer->is_pending)
+        timer++;
+    check(timer < model->timers + MODEL_TIMERS_MAX);
+    *timer = (struct model_timer){.is_pending = true,
+                                  .fire_time = model->now + wish->seconds * MODEL_SECOND};
+    memcpy(timer->id, wish->id, sizeof timer->id);
+    timer->started = model_add(model, "TimerStarted", deciding->completed, NULL);
+    snprintf(timer->started->text, sizeof timer->started->text, "%s", wish->id);
+}
+
+/* Takes a TimerFired that nobody saw out of the buffer; the start of its timer, or NULL. */
+static const struct model_event *
+unbuffer(struct model *model, const char *timer_id)
+{
+    for (size_t i = 0; i < model->buffer_count; i++) {
+        struct model_event *event = model->buffer[i];
+        if (strcmp(event->name, "TimerFired") != 0 || strcmp(event->text, timer_id) != 0)
+            continue;
+        model->buffer_count--;
+        memmove(model->buffer + i, model->buffer + i + 1,
+                (model->buffer_count - i) * sizeof model->buffer[0]);
+        return event->refers[0];
+    }
+    return NULL;
+}
+
+static void
+take_cancel_timer(struct model *model, const struct model_wish *wish,
+                  struct deciding_model *deciding)
+{
+    struct model_timer *timer = find_timer(model, wish->id);
+    const struct model_event *started = timer != NULL ? timer->started : unbuffer(model, wish->id);
+    struct model_event *event =
+        started != NULL ? model_add(model, "TimerCanceled", started, deciding->completed)
+                        : model_add(model, "CancelTimerFailed", deciding->completed, NULL);
+    snprintf(event->text, sizeof event->text, "%s", wish->id);
+    if (timer != NULL)
+        timer->is_pending = false;
+    deciding->has_unhandled = model->buffer_count > 0; /* what did not happen needs no answer */
+}
+
+static void
+take_cancel_activity(struct model *model, const struct model_wish *wish,
+                     struct deciding_model *deciding)
+{
+    struct model_activity *activity = model_find_activity(model, wish->id);
+    bool is_new = activity != NULL && activity->cancel == NULL;
+    struct model_event *event =
+        model_add(model, "ActivityTaskCancelRequested", deciding->completed, NULL);
+    snprintf(event->text, sizeof event->text, "%s", wish->id);
+    if (!is_new) {
+        event = model_add(model, "RequestCancelActivityTaskFailed", deciding->completed, NULL);
+        snprintf(event->text, sizeof event->text, "%s", wish->id);
+        return;
+    }
+    activity->cancel = event;
+    if (activity->phase == MODEL_RUNNING)
+        return;
+    model_end_activity(model, activity, "ActivityTaskCanceled", 0);
+    deciding->needs_decision = true;
+}
+
+static void
+take_close(struct model *model, const struct model_wish *wish, struct deciding_model *deciding)
+{
+    static const char *const names[] = {
+        [WISH_COMPLETE] = "WorkflowExecutionCompleted",
+        [WISH_FAIL] = "WorkflowExecutionFailed",
+        [WISH_CANCEL] = "WorkflowExecutionCanceled",
+        [WISH_CONTINUE] = "WorkflowExecutionContinuedAsNew",
+    };
+    if (deciding->has_unhandled) {
+        deciding->cause = CAUSE_UNHANDLED;
+        return;
+    }
+    bool is_canceled =
+        model->is_cancel_requested && (wish->kind == WISH_FAIL || wish->kind == WISH_CONTINUE);
+    model_close(model, names[is_canceled ? WISH_CANCEL : wish->kind], deciding->completed);
+}
+
+static void
+take(struct model *model, const struct model_wish *wish, struct deciding_model *deciding)
+{
+    switch (wish->kind) {
+    case WISH_ACTIVITY:
+        if (model_is_bad_activity(model, wish, &deciding->cause))
+            return;
+        model_add_activity(model, wish, deciding->completed);
+        if (wish->is_local)
+            model_start_activity(model, model_find_activity(model, wish->id), "local");
+        return;
+    case WISH_CANCEL_ACTIVITY:
+        take_cancel_activity(model, wish, deciding);
+        return;
+    case WISH_TIMER:
+        take_timer(model, wish, deciding);
+        return;
+    case WISH_CANCEL_TIMER:
+        take_cancel_timer(model, wish, deciding);
+        return;
+    case WISH_MARKER: {
+        struct model_event *event = model_add(model, "MarkerRecorded", deciding->completed, NULL);
+        snprintf(event->text, sizeof event->text, "%s", wish->id);
+        return;
+    }
+    default:
+        take_close(model, wish, deciding);
+    }
+}
+
+static void
+write_completed(struct model *model, struct deciding_model *deciding)
+{
+    struct model_decision decision = model->decision;
+    model->decision = (struct model_decision){.state = MODEL_NONE};
+    if (decision.attempt > 0) {
+        decision.scheduled = model_add(model, "DecisionTaskScheduled", NULL, NULL);
+        decision.scheduled->number = decision.attempt;
+        decision.started = model_add(model, "DecisionTaskStarted", decision.scheduled, NULL);
+    }
+    deciding->completed =
+        model_add(model, "DecisionTaskCompleted", decision.scheduled, decision.started);
+}
+
+enum model_answer
+model_complete_decision(struct model *model, const struct model_wish *wishes, size_t count,
+                        bool forces_new, int64_t sticky_timeout)
+{
+    if (!model->is_open)
+        return MODEL_CLOSED;
+    if (model->decision.state != MODEL_STARTED)
+        return MODEL_NOT_FOUND;
+    struct model *before = arena_make(model->arena, struct model);
+    *before = *model;
+    struct deciding_model deciding = {.has_unhandled = model->buffer_count > 0};
+    write_completed(model, &deciding);
+    model->sticky_timeout = sticky_timeout;
+    for (size_t i = 0; i < count && deciding.cause == 0 && model->is_open; i++)
+        take(model, &wishes[i], &deciding);
+    if (deciding.cause != 0) { /* as if nothing of the list had been said */
+        *model = *before;
+        return model_fail_decision(model, deciding.cause);
+    }
+    if (deciding.has_unhandled || deciding.needs_decision || forces_new)
+        model_schedule_if_needed(model);
+    return MODEL_DONE;
+}

@@ -1,0 +1,14 @@
+/* reset_sticky.c - the worker that had the run in its memory has it no more: the next decision
+ * comes with the whole history. A decision that waits on the sticky list stays there, and so does
+ * its timeout (A-092). */
+#include "engine/command/inside.h"
+
+struct error *
+command_reset_sticky(struct step *step)
+{
+    struct mutation *mutation;
+    struct error *err = step_open_run(step, &mutation);
+    if (err == NULL && mutation_run(mutation)->core->sticky_task_list != NULL)
+        decision_clear_sticky(mutation);
+    return err;
+}

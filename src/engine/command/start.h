@@ -1,0 +1,27 @@
+/* start.h - what the verbs that begin a run share: start, signal-with-start, continue-as-new. */
+#ifndef CADENZA_ENGINE_COMMAND_START_H
+#define CADENZA_ENGINE_COMMAND_START_H
+
+#include "engine/command/inside.h"
+
+/* The first event of a run that a client starts. What it points to is the request's or the
+ * arena's. */
+const API(WorkflowExecutionStartedEventAttributes) *
+start_attributes(const struct facts *facts, const struct start_command *command, const char *run_id,
+                 struct arena *arena);
+/* When a run whose first decision waits `backoff` seconds is not retried any more; NULL: never. */
+GOOGLE(Timestamp) *start_expiration(const struct facts *facts, const API(RetryPolicy) *policy,
+                                    int64_t backoff, struct arena *arena);
+
+/* May the id be used again (A-023, A-025, A-026, A-028)? The run before it is not open, unless the
+ * policy terminates it. Errors: ERR_ALREADY_STARTED, ERR_INTERNAL. */
+must_use struct error *start_check_reuse(const struct step *step,
+                                         const API(StartWorkflowExecutionRequest) *request);
+/* Begins the run; ends the one that is open, if the policy says so, which was checked. */
+void start_new_run(struct step *step, const struct start_command *command,
+                   struct start_answer *answer);
+/* Was the current run started by this very request? Then it is the answer. */
+bool start_is_repeat(const struct step *step, const API(StartWorkflowExecutionRequest) *request,
+                     struct start_answer *answer);
+
+#endif

@@ -1,0 +1,84 @@
+/* step.c - what one commit changes for one workflow id: its runs, and which of them is current. */
+#include "base/check.h"
+#include "engine/command/inside.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* A new id as text, in the run. */
+static char *
+step_new_id(const struct facts *facts, struct run *run, struct uuid *uuid)
+{
+    *uuid = facts_uuid(facts);
+    char *text = arena_alloc(run->arena, UUID_TEXT_LENGTH + 1);
+    uuid_format(uuid, text);
+    return text;
+}
+
+struct mutation *
+step_begin_run(struct step *step)
+{
+    check(step->begun == NULL);
+    struct run *run = run_new();
+    STORED(RunRecord) *core = run->core;
+    struct uuid tree, branch = facts_uuid(step->facts);
+    core->format = RUN_RECORD_FORMAT;
+    core->domain_id = run_keep_text(run, step->domain_id);
+    core->workflow_id = run_keep_text(run, step->workflow_id);
+    core->run_id = step_new_id(step->facts, run, &tree);
+    core->tree_id = presence_make_bytes(run_keep_bytes(run, slice_of(tree.bytes, 16)));
+    core->branch_id = presence_make_bytes(run_keep_bytes(run, slice_of(branch.bytes, 16)));
+    core->next_event_id = 1;
+    step->begun = mutation_begin(run, step->facts, step->arena);
+    return step->begun;
+}
+
+struct error *
+step_open_run(struct step *step, struct mutation **mutation)
+{
+    if (step->mutation == NULL)
+        return errors_entity_not_exists(
+            step->arena, NULL, "Workflow execution not found.  WorkflowId: %s", step->workflow_id);
+    if (!run_is_open(mutation_run(step->mutation)))
+        return error_new(step->arena, ERR_ALREADY_COMPLETED,
+                         "workflow execution already completed");
+    *mutation = step->mutation;
+    return NULL;
+}
+
+struct error *
+step_check_domain(const struct step *step)
+{
+    if (step->facts->domain->record->domain->status ==
+        API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED))
+        return NULL;
+    return error_new(step->arena, ERR_BAD_REQUEST, "Domain is deprecated.");
+}
+
+API(TaskList) *
+command_copy_list(const API(TaskList) *list, struct arena *arena)
+{
+    API(TaskList) *copy = message_new(arena, API_TYPE(task_list));
+    copy->name = arena_text(arena, list->name);
+    copy->kind = list->kind;
+    copy->base_name = arena_text(arena, list->base_name);
+    return copy;
+}
+
+API(Payload) *
+command_text_payload(const char *text, struct arena *arena)
+{
+    API(Payload) *payload = message_new(arena, API_TYPE(payload));
+    payload->data = presence_make_bytes(slice_text(text));
+    return payload;
+}
+
+int64_t
+command_seconds(const GOOGLE(Duration) *duration)
+{
+    if (duration == NULL)
+        return 0;
+    if (duration->seconds > INT32_MAX)
+        return INT32_MAX;
+    return duration->seconds < INT32_MIN ? INT32_MIN : duration->seconds;
+}

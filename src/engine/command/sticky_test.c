@@ -1,0 +1,162 @@
+/* Sticky execution: decisions go to the worker that has the run in its memory, while it takes them.
+ */
+#include "base/check.h"
+#include "engine/command/fixture.h"
+#include "wire/message.h"
+
+#define FIRST_FOUR                                                                                 \
+    "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted DecisionTaskCompleted"
+#define DECISION CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_DECISION
+
+/* Completes the started decision and asks for the next ones on list "sticky", within 5 s. */
+static void
+complete_sticky(struct fixture *fixture, bool is_forced)
+{
+    API(RespondDecisionTaskCompletedRequest) *request = fixture_completion(fixture);
+    API(StickyExecutionAttributes) *sticky =
+        message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
+    sticky->worker_task_list = message_new(fixture->arena, API_TYPE(task_list));
+    sticky->worker_task_list->name = (char *)"sticky";
+    sticky->schedule_to_start_timeout = fixture_duration(fixture, 5);
+    request->sticky_attributes = sticky;
+    request->force_create_new_decision_task = is_forced;
+    EXPECT_OK(fixture_respond(fixture, request));
+}
+
+static struct fixture *
+sticky_run(void)
+{
+    struct fixture *fixture = fixture_new();
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    complete_sticky(fixture, false);
+    return fixture;
+}
+
+static struct error *
+reset_stickiness(void *context, struct step *step)
+{
+    return command_reset_sticky(step);
+}
+
+TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    const STORED(TransferRow) *task = fixture_task(fixture, DECISION);
+    EXPECT_TEXT(task->task_list->name, "sticky");
+    EXPECT_EQ(task->task_list->kind, API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY));
+    EXPECT_TEXT(task->normal_list, "list");
+    EXPECT_EQ(task->expiry_time, fixture->facts.now + 5 * FIXTURE_SECOND);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT(fixture->decision.is_sticky);
+    EXPECT_EQ(fixture->decision.first_event_id, fixture->decision.previous_started_id + 1);
+    EXPECT_TEXT(fixture->decision.task_list->name, "list"); /* the normal one */
+
+    EXPECT_OK(fixture_complete(fixture)); /* without sticky attributes */
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    task = fixture_task(fixture, DECISION);
+    EXPECT_TEXT(task->task_list->name, "list");
+    EXPECT_TEXT(task->normal_list, "");
+    EXPECT_EQ(task->expiry_time, 0);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT(!fixture->decision.is_sticky);
+    EXPECT_EQ(fixture->decision.first_event_id, 1);
+}
+
+TEST(sticky, one_that_nobody_took_goes_to_the_normal_list_as_a_first_attempt, "A-091")
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    fixture_advance(fixture, 4);
+    EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled");
+    fixture_advance(fixture, 1);
+    EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled "
+                                       "DecisionTaskTimedOut DecisionTaskScheduled");
+    EXPECT_EQ(fixture_event(fixture, 7)->decision_task_timed_out_event_attributes->timeout_type,
+              API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START));
+    EXPECT_EQ(fixture->tasks.count, 1); /* the sticky one is gone */
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_EQ(fixture->decision.attempt, 0);
+    EXPECT(!fixture->decision.is_sticky);
+    fixture_advance(fixture, 9); /* nothing of the sticky timeout is left */
+    EXPECT(run_has_started_decision(fixture_run(fixture)));
+}
+
+TEST(sticky, after_a_reset_the_timeout_still_comes_and_counts_as_an_attempt, "A-092")
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT_OK(fixture_step(fixture, reset_stickiness, NULL));
+    fixture_advance(fixture, 5);
+    EXPECT_HISTORY(fixture, FIRST_FOUR " WorkflowExecutionSignaled DecisionTaskScheduled "
+                                       "DecisionTaskTimedOut");
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_EQ(fixture->decision.attempt, 1);
+}
+
+TEST(sticky, a_reset_gives_the_next_poll_the_whole_history_and_a_closed_run_refuses_it, "A-093")
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT_OK(fixture_step(fixture, reset_stickiness, NULL));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT(!fixture->decision.is_sticky);
+    EXPECT_EQ(fixture->decision.first_event_id, 1);
+    EXPECT_OK(fixture_terminate(fixture));
+    EXPECT_KIND(fixture_step(fixture, reset_stickiness, NULL), ERR_ALREADY_COMPLETED);
+}
+
+TEST(sticky, a_list_that_is_too_old_is_forgotten_at_the_next_schedule, "A-094")
+{
+    for (int is_old = 0; is_old < 2; is_old++) {
+        scoped(fixture_drop) struct fixture *fixture = fixture_new();
+        fixture_configure(fixture, "history.stickyTTL: [{value: 60s}]\n");
+        fixture_begin(fixture);
+        EXPECT(fixture_poll_decision(fixture));
+        complete_sticky(fixture, false);
+        fixture_advance(fixture, is_old ? 61 : 60);
+        EXPECT_OK(fixture_signal(fixture, "go", ""));
+        EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, is_old ? "list" : "sticky");
+        EXPECT_EQ(fixture_run(fixture)->core->sticky_task_list == NULL, is_old);
+    }
+}
+
+TEST(sticky, after_a_sticky_timeout_failures_count_from_the_start, "A-091", "A-095")
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    fixture_advance(fixture, 5);
+    for (int round = 0; round < 2; round++) {
+        for (int attempt = 0; attempt < 3; attempt++) {
+            EXPECT(fixture_poll_decision(fixture));
+            EXPECT_EQ(fixture->decision.attempt, attempt);
+            EXPECT_OK(fixture_fail_decision(fixture));
+        }
+        EXPECT_OK(fixture_signal(fixture, "again", "")); /* begins to count anew */
+    }
+}
+
+TEST(sticky, a_failed_decision_ends_stickiness)
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_fail_decision(fixture));
+    EXPECT(fixture_run(fixture)->core->sticky_task_list == NULL);
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
+}
+
+TEST(sticky, a_relayed_decision_has_no_sticky_timeout)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    complete_sticky(fixture, true);
+    EXPECT(run_has_pending_decision(fixture_run(fixture)));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_EQ(fixture_run(fixture)->core->decision->schedule_timeout_time, 0);
+    fixture_advance(fixture, 9);
+    EXPECT(run_has_started_decision(fixture_run(fixture)));
+}

@@ -1,0 +1,302 @@
+/* wake.c - a run's alarm rings: everything that is due is done, in the order of its time.
+ *
+ * The due things are listed (deadline.c of run/ says when each is) and sorted, then done one after
+ * the other; each is looked at again before it is done, for an earlier one may have made it void (a
+ * close ends all). That is repeated until nothing is due.
+ *
+ * Order: time, then the kind as in the list below, then event id. Decisions come of what happened:
+ * one for all timers and timeouts that rang together, but one that timed out itself is followed by
+ * its next attempt before anything else. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "engine/command/inside.h"
+#include "engine/command/retry.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+#define SECOND 1000000000LL
+
+enum due_kind {
+    DUE_RUN_TIMEOUT,
+    DUE_DECISION_TIMEOUT,
+    DUE_FIRST_DECISION,
+    DUE_TIMER,
+    DUE_ACTIVITY,
+};
+
+struct due {
+    int64_t time;
+    enum due_kind kind;
+    int64_t event_id; /* of the decision, the timer's start, the activity */
+    int32_t attempt;  /* of the decision or activity */
+    int what;         /* of an activity: its DUE_…; of a decision: the type of timeout */
+    const char *timer_id;
+};
+
+struct due_list {
+    struct arena *arena;
+    int64_t now;
+    vector_of(struct due) due;
+};
+
+static void
+add_due(struct due_list *list, struct due due)
+{
+    if (due.time <= list->now)
+        vector_push_in(&list->due, list->arena, due);
+}
+
+static void
+list_run(struct due_list *list, const STORED(RunRecord) *core)
+{
+    if (core->timeout_time != 0)
+        add_due(list, (struct due){.time = core->timeout_time, .kind = DUE_RUN_TIMEOUT});
+    if (core->first_decision_time != 0)
+        add_due(list, (struct due){.time = core->first_decision_time, .kind = DUE_FIRST_DECISION});
+}
+
+static void
+list_decision(struct due_list *list, const STORED(PendingDecision) *decision)
+{
+    if (decision == NULL)
+        return;
+    bool is_started = decision->started_id != EVENT_NONE;
+    if (!is_started && decision->schedule_timeout_time == 0)
+        return;
+    add_due(list, (struct due){
+                      .time = is_started ? decision->started_time + decision->timeout * SECOND
+                                         : decision->schedule_timeout_time,
+                      .kind = DUE_DECISION_TIMEOUT,
+                      .event_id = decision->schedule_id,
+                      .attempt = decision->attempt,
+                      .what = is_started ? API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE)
+                                         : API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START),
+                  });
+}
+
+static void
+list_timers(struct due_list *list, const struct run *run)
+{
+    size_t cursor = 0;
+    void *value = NULL;
+    while (map_next(run->timers, &cursor, NULL, &value)) {
+        const STORED(PendingTimer) *timer = value;
+        add_due(list, (struct due){.time = timer->fire_time,
+                                   .kind = DUE_TIMER,
+                                   .event_id = timer->started_id,
+                                   .timer_id = timer->timer_id});
+    }
+}
+
+static void
+list_activities(struct due_list *list, const struct run *run)
+{
+    size_t cursor = 0;
+    void *value = NULL;
+    while (map64_next(run->activities, &cursor, NULL, &value)) {
+        const STORED(PendingActivity) *activity = value;
+        struct activity_due next = activity_next_due(activity);
+        if (next.what != DUE_NOTHING)
+            add_due(list, (struct due){.time = next.time,
+                                       .kind = DUE_ACTIVITY,
+                                       .event_id = activity->schedule_id,
+                                       .attempt = activity->attempt,
+                                       .what = next.what});
+    }
+}
+
+static int
+compare_due(const void *left, const void *right)
+{
+    const struct due *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->event_id > b->event_id) - (a->event_id < b->event_id);
+}
+
+/* Everything that is due now, the earliest first. */
+static void
+list_due(struct due_list *list, const struct run *run)
+{
+    vector_clear(&list->due);
+    if (!run_is_open(run))
+        return;
+    list_run(list, run->core);
+    list_decision(list, run->core->decision);
+    list_timers(list, run);
+    list_activities(list, run);
+#ifdef CADENZA_PLANT_wake_unordered
+    return;
+#endif
+    if (list->due.count > 1)
+        qsort(list->due.items, list->due.count, sizeof list->due.items[0], compare_due);
+}
+
+/* --- what is done ---------------------------------------------------------------------------- */
+
+static void
+time_out_run(struct mutation *mutation)
+{
+    mark("run_timed_out");
+    run_force_close_decision(mutation);
+    API(HistoryEvent) *event =
+        mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT));
+    event->workflow_execution_timed_out_event_attributes->timeout_type =
+        API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
+    (void)mutation_add_event(mutation, event);
+    check(!run_is_open(mutation_run(mutation)));
+}
+
+static void
+fire_timer(struct mutation *mutation, const struct due *due)
+{
+    const STORED(PendingTimer) *timer = run_find_timer(mutation_run(mutation), due->timer_id);
+    check(timer != NULL && timer->fire_time <= mutation_facts(mutation)->now); /* never early */
+    API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(TIMER_FIRED));
+    event->timer_fired_event_attributes->timer_id = timer->timer_id;
+    event->timer_fired_event_attributes->started_event_id = timer->started_id;
+    (void)mutation_add_event(mutation, event);
+}
+
+/* Writes that it timed out; its started event first, where that still waits. */
+static void
+add_timed_out(struct mutation *mutation, const STORED(PendingActivity) *activity,
+              API(TimeoutType) type)
+{
+    mark("activity_timed_out");
+    int64_t started_id = activity_started_event(mutation, activity);
+    API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
+    API(ActivityTaskTimedOutEventAttributes) *attributes =
+        event->activity_task_timed_out_event_attributes;
+    attributes->scheduled_event_id = activity->schedule_id;
+    attributes->started_event_id = started_id;
+    attributes->timeout_type = type;
+    attributes->details = activity->heartbeat_details;
+    attributes->last_failure = activity->last_failure;
+    (void)mutation_add_event(mutation, event);
+}
+
+static API(TimeoutType)
+timeout_of(int what)
+{
+    switch (what) {
+    case DUE_START_TO_CLOSE:
+        return API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
+    case DUE_SCHEDULE_TO_START:
+        return API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START);
+    case DUE_SCHEDULE_TO_CLOSE:
+        return API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+    default:
+        check(what == DUE_HEARTBEAT);
+        return API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_HEARTBEAT);
+    }
+}
+
+/* Its next attempt begins, or it timed out. True: the worker must be told. */
+static bool
+do_activity(struct mutation *mutation, const struct due *due)
+{
+    const STORED(PendingActivity) *activity =
+        run_find_activity(mutation_run(mutation), due->event_id);
+    check(activity != NULL && activity->attempt == due->attempt); /* it is listed once */
+    if (due->what == DUE_DISPATCH) {
+        activity_dispatch(mutation, due->event_id);
+        return false;
+    }
+    API(TimeoutType) timeout = timeout_of(due->what);
+    API(Failure) *failure = message_new(mutation_arena(mutation), API_TYPE(failure));
+    failure->reason = (char *)retry_timeout_reason(timeout);
+    if (activity_retry(mutation, activity, failure))
+        return false;
+    add_timed_out(mutation, activity, timeout);
+    check(run_find_activity(mutation_run(mutation), due->event_id) == NULL);
+    return true;
+}
+
+/* Events that came before may have ended it: too many of them fail a started decision. */
+static void
+time_out_decision(struct mutation *mutation, const struct due *due)
+{
+    const STORED(PendingDecision) *decision = mutation_run(mutation)->core->decision;
+    if (decision == NULL || decision->schedule_id != due->event_id ||
+        decision->attempt != due->attempt)
+        return;
+    bool is_started = decision->started_id != EVENT_NONE;
+    if (is_started == (due->what == API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE))) {
+        mark("decision_timed_out");
+        decision_time_out(mutation, (API(TimeoutType))due->what);
+    }
+}
+
+/* Does one thing. True: the worker must be told of it. */
+static bool
+do_due(struct mutation *mutation, const struct due *due)
+{
+    switch (due->kind) {
+    case DUE_RUN_TIMEOUT:
+        time_out_run(mutation);
+        return false;
+    case DUE_DECISION_TIMEOUT:
+        time_out_decision(mutation, due);
+        return true;
+    case DUE_FIRST_DECISION:
+        decision_schedule(mutation, 0);
+        return false;
+    case DUE_TIMER:
+        fire_timer(mutation, due);
+        return true;
+    case DUE_ACTIVITY:
+        return do_activity(mutation, due);
+    }
+    check(!"a kind of due thing");
+    return false;
+}
+
+/* Was an attempt sent so late that it has timed out as well? Then the list is not whole. */
+static bool
+is_list_stale(const struct run *run, const struct due *due, int64_t now)
+{
+    if (due->kind != DUE_ACTIVITY || due->what != DUE_DISPATCH)
+        return false;
+    struct activity_due next = activity_next_due(run_find_activity(run, due->event_id));
+    return next.what != DUE_NOTHING && next.time <= now;
+}
+
+/* Does these things. A decision that the worker needs because of them is scheduled before the next
+ * thing that is about one; *needs_decision says if one is still needed at the end. */
+static void
+do_all(struct mutation *mutation, const struct due_list *list, bool *needs_decision)
+{
+    const struct run *run = mutation_run(mutation);
+    for (size_t i = 0; i < list->due.count && run_is_open(run); i++) {
+        const struct due *due = &list->due.items[i];
+        bool is_decision = due->kind == DUE_DECISION_TIMEOUT;
+        if (is_decision && *needs_decision)
+            decision_schedule_if_needed(mutation);
+        *needs_decision = do_due(mutation, due) || *needs_decision;
+        if (is_decision)
+            decision_schedule_if_needed(mutation);
+        if (run_is_open(run) && is_list_stale(run, due, list->now))
+            return;
+    }
+}
+
+void
+command_wake(struct step *step)
+{
+    struct mutation *mutation = step->mutation;
+    check(mutation != NULL);
+    const struct run *run = mutation_run(mutation);
+    struct due_list list = {.arena = step->arena, .now = step->facts->now};
+    bool needs_decision = false;
+    for (list_due(&list, run); list.due.count > 0; list_due(&list, run))
+        do_all(mutation, &list, &needs_decision);
+    if (needs_decision)
+        decision_schedule_if_needed(mutation);
+    int64_t next = run_next_deadline(run);
+    check_that(next == 0 || next > list.now, "due at %lld, it is %lld", (long long)next,
+               (long long)list.now);
+}

@@ -1,0 +1,219 @@
+/* describe.c - a run as DescribeWorkflowExecution shows it (A-237). See engine.h.
+ *
+ * The answer is filled under the lock with pointers into the run and encoded there: one copy, of
+ * all of it, and it is decoded again once everything it says is durable. */
+#include "base/check.h"
+#include "engine/inside.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+struct describe {
+    struct arena *arena;
+    struct slice bytes;
+};
+
+/* NULL for no time at all. */
+static GOOGLE(Timestamp) *
+time_of(int64_t nanoseconds, struct arena *arena)
+{
+    struct maybe_int64 time = {.is_set = nanoseconds != 0, .value = nanoseconds};
+    return presence_make_maybe_timestamp(arena, time);
+}
+
+/* --- the run ---- */
+
+#define STATUS(name) API_VALUE(WORKFLOW_EXECUTION_STATUS__WORKFLOW_EXECUTION_STATUS_##name)
+
+static API(WorkflowExecutionStatus)
+status_of(const STORED(RunRecord) *core)
+{
+    int end = (int)core->close_status;
+    if (end != 0) /* the ends follow in the same order */
+        return (API(WorkflowExecutionStatus))((int)STATUS(STARTED) + end);
+    return core->first_decision_time != 0 ? STATUS(PENDING) : STATUS(STARTED);
+}
+
+static API(WorkflowExecutionConfiguration) *
+describe_configuration(const STORED(RunRecord) *core, struct arena *arena)
+{
+    API(WorkflowExecutionConfiguration) *configuration =
+        message_new(arena, API_TYPE(workflow_execution_configuration));
+    configuration->task_list = core->task_list;
+    configuration->execution_start_to_close_timeout =
+        presence_make_duration(arena, core->execution_timeout);
+    configuration->task_start_to_close_timeout =
+        presence_make_duration(arena, core->decision_timeout);
+    return configuration;
+}
+
+/* The entries have the same fields; texts are shared. */
+static void
+describe_partitions(API(WorkflowExecutionInfo) *info, const STORED(RunRecord) *core,
+                    struct arena *arena)
+{
+    info->n_partition_config = core->n_partition_config;
+    info->partition_config =
+        arena_zalloc(arena, core->n_partition_config, sizeof info->partition_config[0]);
+    for (size_t i = 0; i < core->n_partition_config; i++) {
+        API(WorkflowExecutionInfo__PartitionConfigEntry) *entry =
+            message_new(arena, API_TYPE(workflow_execution_info__partition_config_entry));
+        entry->key = core->partition_config[i]->key;
+        entry->value = core->partition_config[i]->value;
+        info->partition_config[i] = entry;
+    }
+}
+
+static void
+describe_times(API(WorkflowExecutionInfo) *info, const STORED(RunRecord) *core, struct arena *arena)
+{
+    info->start_time = time_of(core->start_time, arena);
+    info->execution_time = time_of(core->execution_time, arena);
+    info->scheduled_execution_time = time_of(core->execution_time, arena);
+    info->update_time = time_of(core->last_updated_time, arena);
+    if (core->close_status != 0)
+        info->close_time = time_of(core->close_time, arena);
+}
+
+static API(WorkflowExecutionInfo) *
+describe_info(const STORED(RunRecord) *core, struct arena *arena)
+{
+    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
+    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    info->workflow_execution->workflow_id = core->workflow_id;
+    info->workflow_execution->run_id = core->run_id;
+    info->type = core->workflow_type;
+    info->close_status = core->close_status;
+    info->execution_status = status_of(core);
+    info->history_length = core->next_event_id - 1; /* */
+    info->parent_execution_info = core->parent;
+    info->memo = core->memo != NULL ? core->memo : message_new(arena, API_TYPE(memo));
+    info->search_attributes = core->search_attributes != NULL
+                                  ? core->search_attributes
+                                  : message_new(arena, API_TYPE(search_attributes));
+    info->auto_reset_points = core->auto_reset_points;
+    info->is_cron = core->cron_schedule[0] != '\0';
+    info->cron_schedule = core->cron_schedule;
+    info->cron_overlap_policy = core->cron_overlap_policy;
+    info->active_cluster_selection_policy = core->active_cluster_selection_policy;
+    info->task_list_info = core->task_list;
+    if (core->task_list != NULL)
+        info->task_list = core->task_list->name;
+    describe_times(info, core, arena);
+    describe_partitions(info, core, arena);
+    return info;
+}
+
+/* --- what is pending ---- */
+
+static API(PendingActivityState)
+activity_state(const STORED(PendingActivity) *activity)
+{
+    if (activity->is_cancel_requested)
+        return API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_CANCEL_REQUESTED);
+    if (activity->started_id != EVENT_NONE)
+        return API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_STARTED);
+    return API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_SCHEDULED);
+}
+
+/* Attempts and what came of them are shown of activities that are retried. */
+static void
+describe_attempts(API(PendingActivityInfo) *info, const STORED(PendingActivity) *activity,
+                  struct arena *arena)
+{
+    if (activity->retry_policy == NULL)
+        return;
+    info->attempt = activity->attempt;
+    info->maximum_attempts = activity->retry_policy->maximum_attempts;
+    info->expiration_time = time_of(activity->expiration_time, arena);
+    info->last_failure = activity->last_failure;
+    info->last_worker_identity = activity->last_worker_identity;
+    info->started_worker_identity = activity->identity;
+}
+
+static API(PendingActivityInfo) *
+describe_activity(const STORED(PendingActivity) *activity, struct arena *arena)
+{
+    API(PendingActivityInfo) *info = message_new(arena, API_TYPE(pending_activity_info));
+    info->activity_id = activity->activity_id;
+    info->activity_type = activity->activity_type;
+    info->schedule_id = activity->schedule_id;
+    info->state = activity_state(activity);
+    bool is_started = activity->started_id != EVENT_NONE;
+    int64_t alive_time = activity->heartbeat_time; /* a start is a sign of life too */
+    if (alive_time == 0 && is_started)
+        alive_time = activity->started_time;
+    info->last_heartbeat_time = time_of(alive_time, arena);
+    info->heartbeat_details = activity->heartbeat_details;
+    if (info->state == API_VALUE(PENDING_ACTIVITY_STATE__PENDING_ACTIVITY_STATE_SCHEDULED))
+        info->scheduled_time = time_of(activity->scheduled_time, arena);
+    else
+        info->last_started_time = time_of(activity->started_time, arena);
+    describe_attempts(info, activity, arena);
+    return info;
+}
+
+static void
+describe_activities(API(DescribeWorkflowExecutionResponse) *response, const struct run *run,
+                    struct arena *arena)
+{
+    size_t count = map64_count(run->activities), cursor = 0;
+    void *activity;
+    response->pending_activities =
+        arena_zalloc(arena, count, sizeof response->pending_activities[0]);
+    while (map64_next(run->activities, &cursor, NULL, &activity))
+        response->pending_activities[response->n_pending_activities++] =
+            describe_activity(activity, arena);
+    check(response->n_pending_activities == count);
+}
+
+/* */
+static API(PendingDecisionInfo) *
+describe_decision(const STORED(PendingDecision) *decision, struct arena *arena)
+{
+    if (decision == NULL)
+        return NULL;
+    bool is_started = decision->started_id != EVENT_NONE;
+    API(PendingDecisionInfo) *info = message_new(arena, API_TYPE(pending_decision_info));
+    info->state = is_started ? API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_STARTED)
+                             : API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_SCHEDULED);
+    info->scheduled_time = time_of(decision->scheduled_time, arena);
+    info->original_scheduled_time = time_of(decision->original_scheduled_time, arena);
+    info->attempt = decision->attempt;
+    info->schedule_id = decision->schedule_id;
+    if (is_started)
+        info->started_time = time_of(decision->started_time, arena);
+    return info;
+}
+
+/* --- all of it ---- */
+
+static void
+look_describe(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct describe *describe = context;
+    struct arena *arena = describe->arena;
+    API(DescribeWorkflowExecutionResponse) *response =
+        message_new(arena, API_TYPE(describe_workflow_execution_response));
+    response->execution_configuration = describe_configuration(run->core, arena);
+    response->workflow_execution_info = describe_info(run->core, arena);
+    response->pending_decision = describe_decision(run->core->decision, arena);
+    describe_activities(response, run, arena);
+    describe->bytes = message_encode(arena, &response->base);
+}
+
+struct error *
+engine_describe(struct engine *engine, const struct run_key *key, struct arena *arena,
+                API(DescribeWorkflowExecutionResponse) *response)
+{
+    struct describe describe = {.arena = arena};
+    struct error *err = engine_look(engine, key, look_describe, &describe, arena);
+    if (err != NULL)
+        return err;
+    API(DescribeWorkflowExecutionResponse) *copy = NULL;
+    err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(describe_workflow_execution_response),
+                            describe.bytes, &copy);
+    if (err == NULL)
+        *response = *copy;
+    return err;
+}

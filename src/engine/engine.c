@@ -1,0 +1,214 @@
+/* engine.c - every call to its shard: finds it by workflow id, goes to its loop, runs the command
+ * there. See engine.h.
+ *
+ * A call is a struct on the caller's stack: what to do, with what, and the answer. The command
+ * itself is one of command/, given to the shard as the decision of a step. */
+#include "engine/engine.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/inside.h"
+#include "fiber/clock.h"
+#include "fiber/loop.h"
+#include "fiber/sync.h"
+#include "route/route.h"
+
+#define RUNS_MAX   16384 /* in memory, of all shards */
+#define OPENERS    32    /* shards that are taken at a time */
+#define POLL_DELAY NS_PER_MS
+
+struct shard *
+engine_shard(struct engine *engine, uint32_t number)
+{
+    check(number < engine->options.shard_count);
+    return engine->shards[number];
+}
+
+uint32_t
+engine_shard_of(const struct engine *engine, const char *workflow_id)
+{
+    return route_shard_of(slice_text(workflow_id), engine->options.shard_count);
+}
+
+/* --- life ---- */
+
+/* Goes through all shards with a few fibers; the first failure ends it. */
+struct sweep {
+    struct engine *engine;
+    void (*visit)(struct sweep *sweep, uint32_t number, struct arena *arena);
+    uint32_t next;
+    struct latch latch;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+sweep_fiber(void *argument)
+{
+    struct sweep *sweep = argument;
+    struct arena *arena = arena_new(0);
+    while (sweep->next < sweep->engine->options.shard_count && sweep->err == NULL) {
+        sweep->visit(sweep, sweep->next++, arena);
+        arena_reset(arena);
+    }
+    arena_free(arena);
+    latch_done(&sweep->latch);
+}
+
+static void
+sweep_run(struct sweep *sweep)
+{
+    uint32_t count = sweep->engine->options.shard_count;
+    unsigned fibers = count < OPENERS ? count : OPENERS;
+    latch_init(&sweep->latch, fibers);
+    for (unsigned i = 0; i < fibers; i++)
+        fiber_start("engine sweep", sweep_fiber, sweep);
+    latch_wait(&sweep->latch);
+}
+
+/* One shard, on its loop. */
+struct shard_visit {
+    struct engine *engine;
+    uint32_t number;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+open_on_loop(void *argument)
+{
+    struct shard_visit *visit = argument;
+    const struct engine_options *options = &visit->engine->options;
+    size_t runs_max = (options->runs_max == 0 ? RUNS_MAX : options->runs_max);
+    struct shard *shard = shard_new(&(struct shard_options){
+        .number = visit->number,
+        .store = options->store,
+        .domains = options->domains,
+        .group = options->group,
+        .dynamic = options->dynamic,
+        .log = options->log,
+        .metrics = options->metrics,
+        .tasks = options->tasks,
+        .host = options->host,
+        .is_alone = options->is_alone,
+        .runs_max = runs_max / options->shard_count + 1,
+    });
+    visit->engine->shards[visit->number] = shard;
+    visit->err = shard_take(shard, visit->arena);
+}
+
+static void
+open_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+{
+    struct shard_visit visit = {.engine = sweep->engine, .number = number, .arena = arena};
+    struct error *err = route_to_shard(number, open_on_loop, &visit, arena);
+    err = err != NULL ? err : visit.err;
+    if (err != NULL && sweep->err == NULL)
+        sweep->err = error_wrap(error_copy(sweep->arena, err), "take shard %u", number);
+}
+
+static void
+close_on_loop(void *argument)
+{
+    struct shard_visit *visit = argument;
+    shard_close(visit->engine->shards[visit->number]);
+    visit->engine->shards[visit->number] = NULL;
+}
+
+static void
+close_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+{
+    if (sweep->engine->shards[number] == NULL)
+        return;
+    struct shard_visit visit = {.engine = sweep->engine, .number = number, .arena = arena};
+    while (route_to_shard(number, close_on_loop, &visit, arena) != NULL)
+        fiber_yield(); /* the mailbox is full: it will not stay so */
+}
+
+struct error *
+engine_open(const struct engine_options *options, struct arena *arena, struct engine **opened)
+{
+    check(loop_index(loop_self()) == 0 && options->shard_count > 0);
+    struct engine *engine = memory_zalloc(1, sizeof *engine);
+    engine->options = *options;
+    engine->shards = memory_zalloc(options->shard_count, sizeof engine->shards[0]);
+    struct sweep sweep = {.engine = engine, .visit = open_visit, .arena = arena};
+    sweep_run(&sweep);
+    if (sweep.err != NULL) {
+        engine_close(engine);
+        return sweep.err;
+    }
+    *opened = engine;
+    return NULL;
+}
+
+void
+engine_close(struct engine *engine)
+{
+    while (atomic_load(&engine->letters) > 0) { /* they name shards */
+        struct arena *arena = arena_new(0);
+        struct error *err = fiber_sleep(POLL_DELAY, arena);
+        if (err != NULL)
+            fiber_yield();
+        arena_free(arena);
+    }
+    struct sweep sweep = {.engine = engine, .visit = close_visit};
+    sweep_run(&sweep);
+    memory_free(engine->shards);
+    memory_free(engine);
+}
+
+/* --- calls ---- */
+
+struct step_call {
+    struct shard *shard;
+    const struct shard_step *step;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+step_on_loop(void *argument)
+{
+    struct step_call *call = argument;
+    call->err = shard_step(call->shard, call->step, call->arena);
+}
+
+struct error *
+engine_step(struct engine *engine, const struct shard_step *step, struct arena *arena)
+{
+    uint32_t number = engine_shard_of(engine, step->key.workflow_id);
+    struct step_call call = {.shard = engine->shards[number], .step = step, .arena = arena};
+    struct error *err = route_to_shard(number, step_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}
+
+struct look_call {
+    struct shard *shard;
+    const struct run_key *key;
+    look_function *look;
+    void *context;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+look_on_loop(void *argument)
+{
+    struct look_call *call = argument;
+    call->err = shard_look(call->shard, call->key, call->look, call->context, call->arena);
+}
+
+struct error *
+engine_look(struct engine *engine, const struct run_key *key, look_function *look, void *context,
+            struct arena *arena)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct look_call call = {.shard = engine->shards[number],
+                             .key = key,
+                             .look = look,
+                             .context = context,
+                             .arena = arena};
+    struct error *err = route_to_shard(number, look_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}

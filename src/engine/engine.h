@@ -1,0 +1,129 @@
+/* engine.h - all shards of this process, by workflow id, from any loop.
+ *
+ * Each call finds the shard of the workflow id, goes to its loop, and runs a command or a look
+ * there. It takes the shard first if it is not owned. What is put in must stay until the call
+ * returns; what comes out lives in the caller's arena. All yield unless they say otherwise. Errors:
+ * the command's (command.h) and the shard's (shard.h). */
+#ifndef CADENZA_ENGINE_ENGINE_H
+#define CADENZA_ENGINE_ENGINE_H
+
+#include "engine/shard/shard.h"
+
+struct engine_options {
+    struct store *store;
+    uint32_t shard_count;
+    const struct domains *domains;
+    const struct cluster_group *group;
+    const struct dynamic *dynamic;
+    const struct log *log;
+    struct metrics *metrics;
+    struct task_port tasks;
+    const char *host;
+    bool is_alone;
+    size_t runs_max; /* cached, in all; 0: a default */
+};
+
+struct engine;
+
+/* Takes all shards. On loop 0. Errors: the store's. */
+must_use struct error *engine_open(const struct engine_options *options, struct arena *arena,
+                                   struct engine **engine);
+/* Stops all shards; nobody calls any more. Deaf to cancel. */
+void engine_close(struct engine *engine);
+uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
+/* The shard itself, for those who are on its loop (route_to_shard). */
+struct shard *engine_shard(struct engine *engine, uint32_t number);
+
+/* --- clients ------------------------------------------------------------------------------------
+ */
+
+must_use struct error *engine_start(struct engine *engine, const char *domain_id,
+                                    const struct start_command *command, struct arena *arena,
+                                    struct start_answer *answer);
+must_use struct error *engine_signal_with_start(struct engine *engine, const char *domain_id,
+                                                const struct start_command *command,
+                                                struct arena *arena, struct start_answer *answer);
+must_use struct error *engine_signal(struct engine *engine, const char *domain_id,
+                                     const API(SignalWorkflowExecutionRequest) *request,
+                                     struct arena *arena);
+must_use struct error *
+engine_request_cancel(struct engine *engine, const char *domain_id,
+                      const API(RequestCancelWorkflowExecutionRequest) *request,
+                      struct arena *arena);
+must_use struct error *engine_terminate(struct engine *engine, const char *domain_id,
+                                        const API(TerminateWorkflowExecutionRequest) *request,
+                                        struct arena *arena);
+/* Fills everything that the record knows. */
+must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
+                                       struct arena *arena,
+                                       API(DescribeWorkflowExecutionResponse) *response);
+
+/* --- history ------------------------------------------------------------------------------------
+ */
+
+/* Where a run's history stands, all of it durable. Texts live in the arena. */
+struct history_state {
+    const char *run_id;
+    struct history_branch branch;
+    int64_t next_event_id;
+    int64_t close_batch_event_id; /* of a closed run: first id of the batch with the close event */
+    int64_t last_first_event_id;
+    bool is_open;
+    int64_t history_bytes;
+    int64_t jitter_start; /* seconds; as the run was started with */
+    const API(WorkflowType) *workflow_type;
+};
+must_use struct error *engine_history_state(struct engine *engine, const struct run_key *key,
+                                            struct arena *arena, struct history_state *state);
+/* Stored batches of [from, to) as they are, about bytes_max bytes, at most nodes_max batches (0: no
+ * limit). `is_first`: `from` is where no earlier page ended, so the batch that holds it is looked
+ * for. */
+struct history_range {
+    uint32_t shard;
+    struct history_branch branch;
+    int64_t from_event_id, to_event_id;
+    bool is_first;
+    size_t bytes_max, nodes_max;
+};
+must_use struct error *engine_read_history(struct engine *engine, const struct history_range *range,
+                                           struct arena *arena, struct history_page *page);
+
+/* --- tasks and workers --------------------------------------------------------------------------
+ */
+
+/* Records that a poller got the task: in the shard that offered it (its range id), or whichever
+ * owns it now (row 0). Errors: those of the command (the task is void), ERR_SHARD_OWNERSHIP_LOST
+ * (it will be offered again by whoever has the shard now). */
+must_use struct error *engine_start_decision(struct engine *engine, const struct task *task,
+                                             const char *request_id, const char *identity,
+                                             struct arena *arena, struct decision_start *start);
+must_use struct error *engine_start_activity(struct engine *engine, const struct task *task,
+                                             const char *request_id, const char *identity,
+                                             struct arena *arena, struct activity_start *start);
+/* Any loop; does not yield: a letter to the shard. */
+void engine_task_done(struct engine *engine, const struct task *task);
+
+must_use struct error *engine_complete_decision(struct engine *engine, const struct run_key *key,
+                                                const struct complete_command *command,
+                                                struct arena *arena,
+                                                struct complete_answer *answer);
+must_use struct error *engine_fail_decision(struct engine *engine, const struct run_key *key,
+                                            const struct task_name *task,
+                                            const API(RespondDecisionTaskFailedRequest) *request,
+                                            struct arena *arena);
+must_use struct error *engine_reset_sticky(struct engine *engine, const struct run_key *key,
+                                           struct arena *arena);
+must_use struct error *engine_complete_activity(struct engine *engine, const struct run_key *key,
+                                                const struct activity_report *report,
+                                                struct arena *arena);
+must_use struct error *engine_fail_activity(struct engine *engine, const struct run_key *key,
+                                            const struct activity_report *report,
+                                            struct arena *arena);
+must_use struct error *engine_cancel_activity(struct engine *engine, const struct run_key *key,
+                                              const struct activity_report *report,
+                                              struct arena *arena);
+must_use struct error *engine_heartbeat_activity(struct engine *engine, const struct run_key *key,
+                                                 const struct activity_report *report,
+                                                 struct arena *arena, bool *is_cancel_requested);
+
+#endif

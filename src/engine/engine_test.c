@@ -1,0 +1,412 @@
+/* engine_test.c - all shards over several loops: calls from anywhere find their shard, tasks come
+ * back as letters, and nothing is shared that should not be. */
+#include "engine/engine.h"
+
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "base/test.h"
+#include "engine/inside.h"
+#include "fiber/clock.h"
+#include "fiber/linux/linux.h"
+#include "fiber/loop.h"
+#include "fiber/sync.h"
+#include "store/memory/memory.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define LOOPS     3
+#define SHARDS    8
+#define WORKFLOWS 60
+
+/* Tasks that were offered, of one loop: only that loop touches them. */
+struct offered {
+    vector_of(struct task *) tasks;
+    struct arena *arena;
+};
+
+struct bench {
+    struct arena *arena;
+    struct memory_base *base;
+    struct store *store;
+    struct config *config;
+    const struct cluster_group *group;
+    struct dynamic *dynamic;
+    struct metrics *metrics;
+    struct domains *domains;
+    const char *domain_id;
+    struct engine *engine;
+    struct offered offered[LOOPS];
+    atomic_size_t offers;
+};
+
+static bool
+bench_offer(void *context, const struct task *task)
+{
+    struct bench *bench = context;
+    struct offered *offered = &bench->offered[loop_index(loop_self())];
+    vector_push(&offered->tasks, task_copy(task, offered->arena));
+    atomic_fetch_add(&bench->offers, 1);
+    return true;
+}
+
+static void
+bench_open_engine(struct bench *bench)
+{
+    struct engine_options options = {.store = bench->store,
+                                     .shard_count = SHARDS,
+                                     .domains = bench->domains,
+                                     .group = bench->group,
+                                     .dynamic = bench->dynamic,
+                                     .metrics = bench->metrics,
+                                     .tasks = {.offer = bench_offer, .context = bench},
+                                     .host = "bench",
+                                     .is_alone = true};
+    EXPECT_OK(engine_open(&options, bench->arena, &bench->engine));
+}
+
+static void
+bench_open(struct bench *bench)
+{
+    *bench = (struct bench){.arena = arena_new(0), .base = memory_base_new(0)};
+    for (int i = 0; i < LOOPS; i++)
+        bench->offered[i].arena = arena_new(0);
+    bench->store = memory_open(bench->base);
+    bench->config = config_default();
+    EXPECT_OK(cluster_group_load(bench->config, bench->arena, &bench->group));
+    bench->dynamic = dynamic_new(NULL);
+    bench->metrics = metrics_new();
+    struct domains_options options = {
+        .store = bench->store, .group = bench->group, .dynamic = bench->dynamic};
+    EXPECT_OK(domains_open(&options, bench->arena, &bench->domains));
+    API(RegisterDomainRequest) *request =
+        message_new(bench->arena, API_TYPE(register_domain_request));
+    request->name = (char *)"orders";
+    request->workflow_execution_retention_period = presence_make_duration(bench->arena, 86400);
+    EXPECT_OK(domains_register(bench->domains, request, bench->arena, NULL));
+    bench->domain_id = arena_text(bench->arena, domains_find_name(bench->domains, "orders")->id);
+    bench_open_engine(bench);
+}
+
+static void
+bench_close(struct bench *bench)
+{
+    engine_close(bench->engine);
+    domains_close(bench->domains);
+    dynamic_free(bench->dynamic);
+    metrics_free(bench->metrics);
+    config_free(bench->config);
+    store_close(bench->store);
+    memory_base_free(bench->base);
+    for (int i = 0; i < LOOPS; i++) {
+        vector_free(&bench->offered[i].tasks);
+        arena_free(bench->offered[i].arena);
+    }
+    arena_free(bench->arena);
+}
+
+/* --- calls ---- */
+
+static struct error *
+start(struct bench *bench, const char *workflow_id, const char *request_id, struct arena *arena,
+      const char **run_id)
+{
+    API(StartWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(start_workflow_execution_request));
+    request->domain = (char *)"orders";
+    request->workflow_id = (char *)workflow_id;
+    request->request_id = (char *)request_id;
+    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
+    request->workflow_type->name = (char *)"type";
+    request->task_list = message_new(arena, API_TYPE(task_list));
+    request->task_list->name = (char *)"list";
+    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    request->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
+    request->task_start_to_close_timeout = presence_make_duration(arena, 10);
+    struct start_command command = {.request = request};
+    struct start_answer answer = {0};
+    struct error *err = engine_start(bench->engine, bench->domain_id, &command, arena, &answer);
+    *run_id = answer.run_id;
+    return err;
+}
+
+static API(WorkflowExecution) *
+execution(const char *workflow_id, struct arena *arena)
+{
+    API(WorkflowExecution) *named = message_new(arena, API_TYPE(workflow_execution));
+    named->workflow_id = (char *)workflow_id;
+    return named;
+}
+
+static void
+signal(struct bench *bench, const char *workflow_id, struct arena *arena)
+{
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(signal_workflow_execution_request));
+    request->workflow_execution = execution(workflow_id, arena);
+    request->signal_name = (char *)"signal";
+    EXPECT_OK(engine_signal(bench->engine, bench->domain_id, request, arena));
+}
+
+/* --- from all loops ---- */
+
+struct caller {
+    struct bench *bench;
+    unsigned loop;
+};
+
+/* One loop's callers: start, signal and look at workflows of all shards. */
+static void
+call_all(void *argument)
+{
+    struct caller *caller = argument;
+    struct bench *bench = caller->bench;
+    for (unsigned i = caller->loop; i < WORKFLOWS; i += LOOPS) {
+        struct arena *arena = arena_new(0);
+        const char *id = arena_format(arena, "wf-%u", i), *run_id, *repeat;
+        EXPECT_OK(start(bench, id, "one", arena, &run_id));
+        EXPECT_OK(start(bench, id, "one", arena, &repeat));
+        EXPECT_TEXT(repeat, run_id);
+        EXPECT_KIND(start(bench, id, "other", arena, &repeat), ERR_ALREADY_STARTED);
+        signal(bench, id, arena);
+        struct history_state state;
+        struct run_key key = {bench->domain_id, id, ""};
+        EXPECT_OK(engine_history_state(bench->engine, &key, arena, &state));
+        EXPECT_EQ(state.next_event_id, 4);
+        EXPECT_TEXT(state.run_id, run_id);
+        EXPECT(state.is_open);
+        EXPECT_TEXT(state.workflow_type->name, "type");
+        arena_free(arena);
+    }
+}
+
+static void
+caller_fiber(void *argument)
+{
+    struct caller *caller = argument;
+    struct arena *arena = arena_new(0);
+    EXPECT_OK(loop_call(loop_at(caller->loop), call_all, caller, arena));
+    arena_free(arena);
+}
+
+struct join {
+    struct latch latch;
+    struct caller caller;
+    struct join *shared;
+};
+
+static void
+join_fiber(void *argument)
+{
+    struct join *join = argument;
+    caller_fiber(&join->caller);
+    latch_done(&join->shared->latch);
+}
+
+static void
+run_callers(struct bench *bench)
+{
+    struct join joins[LOOPS];
+    latch_init(&joins[0].latch, LOOPS);
+    for (unsigned i = 0; i < LOOPS; i++) {
+        joins[i].caller = (struct caller){bench, i};
+        joins[i].shared = &joins[0];
+        fiber_start("caller", join_fiber, &joins[i]);
+    }
+    latch_wait(&joins[0].latch);
+}
+
+/* --- tasks, on the loop that has them ---- */
+
+static void
+work_off(void *argument)
+{
+    struct caller *caller = argument;
+    struct bench *bench = caller->bench;
+    struct offered *offered = &bench->offered[caller->loop];
+    for (size_t i = 0; i < offered->tasks.count; i++) {
+        struct arena *arena = arena_new(0);
+        const struct task *task = offered->tasks.items[i];
+        struct decision_start decision;
+        EXPECT_OK(engine_start_decision(bench->engine, task, "poll", "worker", arena, &decision));
+        EXPECT_EQ(decision.schedule_id, 2);
+        EXPECT_TEXT(decision.workflow_type->name, "type");
+        EXPECT_KIND(engine_start_decision(bench->engine, task, "other", "worker", arena, &decision),
+                    ERR_EVENT_ALREADY_STARTED);
+        arena_free(arena);
+    }
+}
+
+static size_t
+count_rows(struct bench *bench, enum row_kind kind)
+{
+    size_t count = 0;
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        struct rows rows;
+        struct scan scan = {.partition = PARTITION_OF_SHARD(shard), .kind = kind};
+        EXPECT_OK(store_scan(bench->store, &scan, bench->arena, &rows));
+        count += rows.count;
+    }
+    return count;
+}
+
+static void
+from_every_loop(void *argument)
+{
+    struct bench bench;
+    bench_open(&bench);
+    run_callers(&bench);
+    EXPECT_EQ(atomic_load(&bench.offers), WORKFLOWS);
+    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), WORKFLOWS);
+    EXPECT_EQ(count_rows(&bench, ROW_RUN), WORKFLOWS);
+    for (unsigned i = 0; i < LOOPS; i++) {
+        struct caller caller = {&bench, i};
+        EXPECT_OK(loop_call(loop_at(i), work_off, &caller, bench.arena));
+    }
+    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), 0);
+    EXPECT(counter_value(metrics_counter(bench.metrics, "sharditem_created_count",
+                                         "Shards that this host took.", NULL)) == SHARDS);
+    bench_close(&bench);
+}
+
+TEST(engine, calls_from_every_loop_find_their_shard)
+{
+    linux_run(&(struct linux_options){.loops = LOOPS}, from_every_loop, NULL);
+}
+
+/* --- a task that matching stored needs its row no more ---- */
+
+static void
+tell_done(void *argument)
+{
+    struct caller *caller = argument;
+    struct bench *bench = caller->bench;
+    for (unsigned loop = 0; loop < LOOPS; loop++) {
+        if (loop == caller->loop)
+            continue;
+        /* Nothing is offered meanwhile: the other loop does not touch its list. */
+        for (size_t i = 0; i < bench->offered[loop].tasks.count; i++)
+            engine_task_done(bench->engine, bench->offered[loop].tasks.items[i]);
+    }
+    for (size_t i = 0; i < bench->offered[caller->loop].tasks.count; i++)
+        engine_task_done(bench->engine, bench->offered[caller->loop].tasks.items[i]);
+}
+
+static void
+done_from_elsewhere(void *argument)
+{
+    struct bench bench;
+    bench_open(&bench);
+    run_callers(&bench);
+    struct caller caller = {&bench, 1};
+    EXPECT_OK(loop_call(loop_at(1), tell_done, &caller, bench.arena));
+    engine_close(bench.engine); /* what is on its way arrives before */
+    EXPECT_EQ(count_rows(&bench, ROW_TRANSFER), 0);
+    bench_open_engine(&bench);
+    EXPECT_EQ(atomic_load(&bench.offers), WORKFLOWS); /* none is offered again */
+    bench_close(&bench);
+}
+
+TEST(engine, a_row_goes_when_another_loop_says_so)
+{
+    linux_run(&(struct linux_options){.loops = LOOPS}, done_from_elsewhere, NULL);
+}
+
+/* --- describe and history ---- */
+
+static void
+describes(void *argument)
+{
+    struct bench bench;
+    bench_open(&bench);
+    struct arena *arena = bench.arena;
+    const char *run_id;
+    EXPECT_OK(start(&bench, "wf", "one", arena, &run_id));
+    struct run_key key = {bench.domain_id, "wf", run_id};
+    API(DescribeWorkflowExecutionResponse) response;
+    EXPECT_OK(engine_describe(bench.engine, &key, arena, &response));
+    const API(WorkflowExecutionInfo) *info = response.workflow_execution_info;
+    EXPECT_TEXT(info->workflow_execution->workflow_id, "wf");
+    EXPECT_TEXT(info->workflow_execution->run_id, run_id);
+    EXPECT_TEXT(info->type->name, "type");
+    EXPECT_TEXT(info->task_list, "list");
+    EXPECT_EQ(info->history_length, 2);
+    EXPECT_EQ(info->close_status, 0);
+    EXPECT_EQ(info->execution_status,
+              API_VALUE(WORKFLOW_EXECUTION_STATUS__WORKFLOW_EXECUTION_STATUS_STARTED));
+    EXPECT(info->start_time != NULL && info->execution_time != NULL && info->update_time != NULL);
+    EXPECT(info->close_time == NULL && info->memo != NULL && info->search_attributes != NULL);
+    EXPECT_EQ(response.execution_configuration->execution_start_to_close_timeout->seconds, 1000);
+    EXPECT_EQ(response.execution_configuration->task_start_to_close_timeout->seconds, 10);
+    EXPECT_TEXT(response.execution_configuration->task_list->name, "list");
+    EXPECT_EQ(response.pending_decision->state,
+              API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_SCHEDULED));
+    EXPECT_EQ(response.pending_decision->schedule_id, 2);
+    EXPECT(response.pending_decision->scheduled_time != NULL);
+    EXPECT(response.pending_decision->started_time == NULL);
+
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(terminate_workflow_execution_request));
+    request->workflow_execution = execution("wf", arena);
+    EXPECT_OK(engine_terminate(bench.engine, bench.domain_id, request, arena));
+    EXPECT_OK(engine_describe(bench.engine, &key, arena, &response));
+    info = response.workflow_execution_info;
+    EXPECT_EQ(
+        info->close_status,
+        API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_TERMINATED));
+    EXPECT_EQ(info->execution_status,
+              API_VALUE(WORKFLOW_EXECUTION_STATUS__WORKFLOW_EXECUTION_STATUS_TERMINATED));
+    EXPECT(info->close_time != NULL && response.pending_decision == NULL);
+    EXPECT_EQ(info->history_length, 3);
+    key.run_id = "00000000-0000-4000-8000-000000000000";
+    EXPECT_KIND(engine_describe(bench.engine, &key, arena, &response), ERR_ENTITY_NOT_EXISTS);
+    bench_close(&bench);
+}
+
+TEST(engine, a_description_says_what_the_record_knows)
+{
+    linux_run(&(struct linux_options){.loops = LOOPS}, describes, NULL);
+}
+
+static void
+reads_history(void *argument)
+{
+    struct bench bench;
+    bench_open(&bench);
+    struct arena *arena = bench.arena;
+    const char *run_id;
+    EXPECT_OK(start(&bench, "wf", "one", arena, &run_id));
+    for (int i = 0; i < 5; i++)
+        signal(&bench, "wf", arena);
+    struct history_state state;
+    struct run_key key = {bench.domain_id, "wf", ""};
+    EXPECT_OK(engine_history_state(bench.engine, &key, arena, &state));
+    EXPECT_EQ(state.next_event_id, 8);
+    struct history_range range = {.shard = engine_shard_of(bench.engine, "wf"),
+                                  .branch = state.branch,
+                                  .from_event_id = 1,
+                                  .to_event_id = 8,
+                                  .is_first = true};
+    struct history_page page;
+    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_EQ(page.count, 6);
+    EXPECT_EQ(page.next_event_id, 8);
+    range.nodes_max = 2;
+    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_EQ(page.count, 2);
+    EXPECT_EQ(page.next_event_id, 4);
+    range.from_event_id = page.next_event_id; /* on from there */
+    range.is_first = false;
+    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_EQ(page.node[0].first_event_id, 4);
+    range.from_event_id = 2; /* inside a batch */
+    range.is_first = true;
+    EXPECT_OK(engine_read_history(bench.engine, &range, arena, &page));
+    EXPECT_EQ(page.node[0].first_event_id, 1);
+    bench_close(&bench);
+}
+
+TEST(engine, history_is_read_in_pages)
+{
+    linux_run(&(struct linux_options){.loops = LOOPS}, reads_history, NULL);
+}

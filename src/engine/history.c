@@ -1,0 +1,55 @@
+/* history.c - where a run's history stands, and its stored batches. See engine.h. */
+#include "base/check.h"
+#include "engine/inside.h"
+#include "wire/message.h"
+
+struct history_look {
+    struct history_state *state;
+    struct arena *arena;
+};
+
+static void
+look_history(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct history_look *look = context;
+    const STORED(RunRecord) *core = run->core;
+    API(WorkflowType) *type = message_new(look->arena, API_TYPE(workflow_type));
+    if (core->workflow_type != NULL)
+        type->name = arena_text(look->arena, core->workflow_type->name);
+    *look->state = (struct history_state){
+        .run_id = arena_text(look->arena, core->run_id),
+        .branch = run_branch(run),
+        .next_event_id = core->next_event_id,
+        .close_batch_event_id = core->close_batch_event_id,
+        .last_first_event_id = core->last_first_event_id,
+        .is_open = run_is_open(run),
+        .history_bytes = core->history_bytes,
+        .jitter_start = core->jitter_start,
+        .workflow_type = type,
+    };
+}
+
+struct error *
+engine_history_state(struct engine *engine, const struct run_key *key, struct arena *arena,
+                     struct history_state *state)
+{
+    struct history_look look = {state, arena};
+    return engine_look(engine, key, look_history, &look, arena);
+}
+
+struct error *
+engine_read_history(struct engine *engine, const struct history_range *range, struct arena *arena,
+                    struct history_page *page)
+{
+    check(range->shard < engine->options.shard_count);
+    /* The first event always begins a batch. */
+    bool is_known = !range->is_first || range->from_event_id == 1;
+    struct error *err = (is_known ? store_read_history_on : store_read_history)(
+        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->branch,
+        range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
+    if (err != NULL || range->nodes_max == 0 || page->count <= range->nodes_max)
+        return err;
+    page->count = range->nodes_max;
+    page->next_event_id = page->node[page->count - 1].next_event_id;
+    return NULL;
+}

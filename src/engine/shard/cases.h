@@ -1,0 +1,45 @@
+/* cases.h - what is true of a shard on either ground: run by shard_test.c on real time and by
+ * shard_sim_test.c in simulation, for every seed. */
+#ifndef CADENZA_ENGINE_SHARD_CASES_H
+#define CADENZA_ENGINE_SHARD_CASES_H
+
+#include "engine/shard/rig.h"
+
+#define SHARD_CASES(X)                                                                             \
+    X(an_answer_comes_after_its_commit)                                                            \
+    X(a_refusal_waits_for_what_it_saw)                                                             \
+    X(of_two_starts_at_once_one_wins)                                                              \
+    X(signals_of_one_id_share_groups)                                                              \
+    X(a_step_that_found_no_room_did_nothing)                                                       \
+    X(a_caller_that_gives_up_undoes_nothing)                                                       \
+    X(what_was_forgotten_is_read_again)                                                            \
+    X(a_refused_step_leaves_nothing)                                                               \
+    X(closing_waits_for_steps_in_flight)                                                           \
+    X(an_overtaken_owner_is_fenced_and_reads_afresh)                                               \
+    X(a_lone_owner_takes_its_shard_again)                                                          \
+    X(a_range_is_renewed_before_it_is_used_up)                                                     \
+    X(everything_is_there_after_a_restart)                                                         \
+    X(a_domain_that_is_active_elsewhere_is_refused)                                                \
+    X(a_task_is_offered_once_its_step_is_durable)                                                  \
+    X(a_refused_task_is_offered_again)                                                             \
+    X(a_lost_shard_offers_its_tasks_again)                                                         \
+    X(rows_beyond_memory_are_read_later)                                                           \
+    X(rows_that_come_while_others_are_read_are_not_lost)                                           \
+    X(a_row_that_is_done_goes_by_itself)                                                           \
+    X(a_row_written_with_the_shard_record_is_found_again)                                          \
+    X(the_task_of_a_closed_run_goes_with_it)                                                       \
+    X(a_watch_fires_when_events_are_durable)                                                       \
+    X(a_watch_fires_when_the_run_closes)                                                           \
+    X(a_watch_fires_when_the_shard_is_lost)                                                        \
+    X(a_watch_that_was_taken_back_is_silent)
+
+#define X(title) void case_##title(struct rig *rig);
+SHARD_CASES(X)
+#undef X
+
+/* Makes every commit slow. */
+void case_slow(struct rig *rig, int64_t nanoseconds);
+/* Another owner takes the shard, and lets go. */
+void case_overtake(struct rig *rig);
+
+#endif

@@ -1,0 +1,193 @@
+/* cases_outbox.c - tasks are offered once durable, and their rows go exactly once. */
+#include "engine/shard/cases.h"
+#include "engine/shard/inside.h"
+
+void
+case_a_task_is_offered_once_its_step_is_durable(struct rig *rig)
+{
+    rig_take(rig);
+    rig_sleep(5 * NS_PER_MS); /* the shard record is written */
+    case_slow(rig, 20 * NS_PER_MS);
+    size_t rows = memory_base_rows(rig->base);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 1);
+    EXPECT(rig->rows_at_offer > rows); /* the step's rows were there when it was offered */
+    const struct task *task = rig->tasks.items[0];
+    EXPECT_TEXT(task->workflow_id, "wf");
+    EXPECT_TEXT(task->list, "list");
+    EXPECT_TEXT(task->normal_list, "");
+    EXPECT_TEXT(task->domain_id, rig->domain_id);
+    EXPECT_EQ(task->type, TASK_DECISION);
+    EXPECT_EQ(task->kind, LIST_NORMAL);
+    EXPECT_EQ(task->schedule_id, 2);
+    EXPECT_EQ(task->range_id, shard_range_id(rig->shard));
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    EXPECT_OK(rig_start_decision(rig, task, "poll", rig->arena));
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    EXPECT_OK(rig_start_decision(rig, task, "poll", rig->arena)); /* a repeat is the same start */
+    EXPECT_KIND(rig_start_decision(rig, task, "other", rig->arena), ERR_EVENT_ALREADY_STARTED);
+    EXPECT_EQ(map64_count(rig->shard->tenure->outbox.known), 0);
+}
+
+void
+case_a_refused_task_is_offered_again(struct rig *rig)
+{
+    rig->is_refusing = true;
+    rig_take(rig);
+    for (int i = 0; i < 100; i++)
+        EXPECT_OK(
+            rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 100, rig->arena, NULL));
+    rig_wait(rig->refused >= 200);
+    EXPECT_EQ(rig->tasks.count, 0);
+    rig->is_refusing = false;
+    rig_wait(rig->tasks.count == 100);
+    for (int i = 0; i < 100; i++) /* in their order, though some were refused more often */
+        EXPECT_OK(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena));
+    EXPECT_EQ(rig->tasks.count, 100);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+}
+
+void
+case_a_lost_shard_offers_its_tasks_again(struct rig *rig)
+{
+    rig->options.is_alone = true;
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 1);
+    case_overtake(rig);
+    EXPECT_KIND(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena),
+                ERR_SHARD_OWNERSHIP_LOST);
+    rig_wait(rig->tasks.count == 2);
+    const struct task *old = rig->tasks.items[0], *task = rig->tasks.items[1];
+    EXPECT_EQ(task->row, old->row);
+    EXPECT(task->range_id > old->range_id);
+    shard_task_done(rig->shard, old->range_id, old->row); /* a late word of the other range */
+    EXPECT_EQ(map64_count(rig->shard->tenure->outbox.known), 1);
+    EXPECT_KIND(rig_start_decision(rig, old, "poll", rig->arena), ERR_SHARD_OWNERSHIP_LOST);
+    EXPECT_OK(rig_start_decision(rig, task, "poll", rig->arena));
+    shard_task_done(rig->shard, task->range_id, task->row); /* it is gone already */
+    EXPECT_EQ(rig->shard->tenure->outbox.deletes.count, 0);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+}
+
+void
+case_rows_beyond_memory_are_read_later(struct rig *rig)
+{
+    enum { RUNS = 60 };
+    rig->options.transfers_max = 8;
+    rig_take(rig);
+    for (int i = 0; i < RUNS; i++)
+        EXPECT_OK(
+            rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 100, rig->arena, NULL));
+    EXPECT_EQ(rig->tasks.count, 8);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), RUNS);
+    for (size_t i = 0; i < RUNS; i++) {
+        rig_wait(rig->tasks.count > i);
+        EXPECT(map64_count(rig->shard->tenure->outbox.known) <= 12);
+        EXPECT_OK(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena));
+    }
+    EXPECT_EQ(rig->tasks.count, RUNS);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    for (size_t i = 1; i < RUNS; i++)
+        EXPECT(rig->tasks.items[i]->row > rig->tasks.items[i - 1]->row);
+    rig_wait(rig->shard->tenure->outbox.unread_from == 0); /* memory is enough again */
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    EXPECT_EQ(rig->tasks.count, RUNS + 1);
+}
+
+struct producer {
+    struct rig *rig;
+    int number;
+};
+
+static void
+produce(void *argument)
+{
+    struct producer *producer = argument;
+    struct rig *rig = producer->rig;
+    for (int i = 0; i < 25; i++) {
+        rig_sleep((int64_t)entropy_below(6 * NS_PER_MS));
+        const char *id = arena_format(rig->arena, "wf-%d-%d", producer->number, i);
+        EXPECT_OK(rig_start(rig, id, "one", 100, rig->arena, NULL));
+    }
+}
+
+/* Starts go on while the store is scanned; commits are slower than scans. */
+void
+case_rows_that_come_while_others_are_read_are_not_lost(struct rig *rig)
+{
+    enum { PRODUCERS = 4, TASKS = PRODUCERS * 25 };
+    rig->options.transfers_max = 4;
+    rig_take(rig);
+    memory_base_set_delays(rig->base, 4 * NS_PER_MS, 4 * NS_PER_MS, 2 * NS_PER_MS);
+    struct producer producers[PRODUCERS];
+    for (int i = 0; i < PRODUCERS; i++) {
+        producers[i] = (struct producer){rig, i};
+        rig_spawn(rig, produce, &producers[i]);
+    }
+    for (size_t i = 0; i < TASKS; i++) {
+        rig_wait(rig->tasks.count > i);
+        struct task *task = rig->tasks.items[i];
+        shard_task_done(rig->shard, task->range_id, task->row);
+        EXPECT(i == 0 || task->row > rig->tasks.items[i - 1]->row);
+    }
+    rig_join(rig);
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
+    EXPECT_EQ(rig->tasks.count, TASKS);
+}
+
+void
+case_a_row_that_is_done_goes_by_itself(struct rig *rig)
+{
+    rig_take(rig);
+    for (int i = 0; i < 10; i++)
+        EXPECT_OK(
+            rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 10);
+    for (int i = 0; i < 5; i++)
+        shard_task_done(rig->shard, rig->tasks.items[i]->range_id, rig->tasks.items[i]->row);
+    shard_task_done(rig->shard, rig->tasks.items[0]->range_id, rig->tasks.items[0]->row);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 10);
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 5); /* in a batch of their own */
+    for (int i = 5; i < 9; i++)
+        shard_task_done(rig->shard, rig->tasks.items[i]->range_id, rig->tasks.items[i]->row);
+    EXPECT_OK(rig_signal(rig, "wf-1", rig->arena)); /* they go with it */
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    shard_task_done(rig->shard, rig->tasks.items[9]->range_id, rig->tasks.items[9]->row);
+    rig_restart(rig); /* closing takes the last one along */
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    EXPECT_EQ(rig->tasks.count, 0);
+}
+
+void
+case_the_task_of_a_closed_run_goes_with_it(struct rig *rig)
+{
+    rig->is_refusing = true;
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    EXPECT_EQ(rig_rows(rig, ROW_TIMER), 1);
+    EXPECT_OK(rig_terminate(rig, "wf", rig->arena));
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    EXPECT_EQ(rig_rows(rig, ROW_TIMER), 0); /* a closed run leaves no alarm */
+    EXPECT_EQ(map64_count(rig->shard->tenure->outbox.known), 0);
+    EXPECT_EQ(map64_count(rig->shard->tenure->alarms.by_row), 0);
+    rig->is_refusing = false;
+    rig_sleep(150 * NS_PER_MS);
+    EXPECT_EQ(rig->tasks.count, 0);
+}
+
+/* The record says below which number there are no rows; the batch that it goes with has one. */
+void
+case_a_row_written_with_the_shard_record_is_found_again(struct rig *rig)
+{
+    rig_take(rig);
+    rig_sleep(5 * NS_PER_MS);
+    rig->shard->tenure->is_record_due = true; /* as it is after a minute */
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 1);
+    rig_restart(rig);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+}

@@ -1,0 +1,308 @@
+/* inside.h - what the files of shard/ share. Only files of engine/shard/ include it.
+ *
+ * A *tenure* is one time of ownership: from the commit that raised the range id until the shard is
+ * lost or closed. Everything that the owner knows belongs to it, so losing the shard is dropping
+ * one thing. Whoever works in a tenure has entered it (a count), and it is freed when the last one
+ * has left: a fiber that comes back from a wait finds it whole, asks is_over, and goes. */
+#ifndef CADENZA_ENGINE_SHARD_INSIDE_H
+#define CADENZA_ENGINE_SHARD_INSIDE_H
+
+#include "base/tree.h"
+#include "engine/shard/shard.h"
+#include "fiber/loop.h"
+#include "fiber/sync.h"
+#include "store/key.h"
+
+#define RUNS_MAX      1024  /* runs and workflow ids in memory */
+#define BATCHES_MAX   4096  /* that wait to be committed */
+#define TRANSFERS_MAX 65536 /* rows of the outbox in memory */
+#define ALARMS_MAX    16384 /* alarms in memory */
+
+/* Numbers of a range: (range id << 24) | counter. A step may use as many as are kept back. */
+#define RANGE_BITS  24
+#define RANGE_SPARE ((uint64_t)1 << 20)
+
+/* --- workflow ids (workflows.c) ---- */
+
+struct loaded_run {
+    struct list node; /* in workflow->runs */
+    struct run *run;
+    unsigned undurable; /* steps of it that are not durable yet */
+    /* What watchers may know. */
+    int64_t durable_next_event_id;
+    bool is_durably_closed;
+};
+
+/* A workflow id that is in use or was lately. */
+struct workflow {
+    struct list node; /* in workflows.idle while nobody has a pin */
+    const char *domain_id, *workflow_id;
+    struct fiber_mutex lock;
+    unsigned pins; /* fibers that hold it, and steps that are not durable */
+    bool has_current;
+    const STORED(CurrentRecord) *current; /* once has_current: NULL is none */
+    struct arena *current_arena;
+    struct list runs; /* struct loaded_run */
+    ticket_t newest;  /* of the newest step of this id */
+};
+
+struct workflows {
+    struct map *by_key;
+    struct list idle;      /* without a pin, the longest unused first */
+    struct list undurable; /* struct aftermath, by ticket */
+    size_t weight;         /* ids and runs */
+    size_t weight_max;
+};
+
+/* What a step leaves to be done once it is durable. */
+#define STEP_RUNS_MAX 2 /* the run of the wish, one that begins */
+struct aftermath {
+    struct list node;
+    ticket_t ticket;
+    struct workflow *workflow; /* pinned */
+    struct aftermath_run {
+        struct loaded_run *loaded;
+        int64_t next_event_id;
+        bool is_closed;
+    } runs[STEP_RUNS_MAX];
+    size_t run_count;
+};
+
+/* --- the outbox (outbox.c) ---- */
+
+enum transfer_state {
+    TRANSFER_UNDURABLE, /* in outbox.undurable, by ticket */
+    TRANSFER_WAITING,   /* in outbox.waiting */
+    TRANSFER_REFUSED,   /* in outbox.refused */
+    TRANSFER_OFFERED,   /* in no list */
+};
+
+struct transfer {
+    struct list node;
+    enum transfer_state state;
+    ticket_t ticket;
+    struct task task; /* its texts lie behind it */
+};
+
+struct outbox {
+    struct map64 *known; /* row → struct transfer, rows rising; exactly those we may delete */
+    struct list undurable, waiting, refused;
+    size_t known_max;
+    /* Rows from here on are in the store and not known; 0: none is. While it is set, new rows stay
+     * out of memory too, so that a scan and a step can never both bring one in. */
+    uint64_t unread_from;
+    ticket_t unread_ticket; /* of the newest step that left rows there */
+    /* Rows from here on may be on their way into the store with a batch that is being submitted,
+     * and are not known yet. */
+    uint64_t entered_to;
+    vector_of(uint64_t) deletes; /* done, and not yet in a batch */
+    int64_t flush_time;          /* monotonic: when the deletes go on their own; NEVER: none */
+    int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
+    struct fiber_cond changed;
+};
+
+/* --- alarms (alarms.c) ---- */
+
+enum alarm_state {
+    ALARM_WAITING, /* in alarms.waiting */
+    ALARM_DELAYED, /* in alarms.delayed: it failed and is tried again */
+    ALARM_RINGING, /* in alarms.ringing, a fiber has it */
+};
+
+struct alarm {
+    enum alarm_state state;
+    struct list node; /* in alarms.ringing or alarms.delayed */
+    struct tenure *tenure;
+    int64_t time; /* wall clock; of the row's key */
+    uint64_t row;
+    struct run_key key; /* texts lie behind it */
+    bool is_gone;       /* replaced while it rang: its fiber frees it */
+    unsigned attempts;
+    int64_t retry_time; /* monotonic */
+};
+
+/* Of a row's key. */
+struct alarm_place {
+    int64_t time;
+    uint64_t row;
+};
+#define ALARM_PLACE_END ((struct alarm_place){INT64_MAX, UINT64_MAX})
+
+struct alarms {
+    struct tree *waiting; /* key of the row → struct alarm */
+    struct map64 *by_row;
+    struct list delayed, ringing;
+    size_t delayed_count, ringing_count;
+    size_t count_max;
+    struct alarm_place horizon; /* rows before it are in memory, others may be in the store only */
+    bool is_reading;            /* a scan runs: new alarms come into memory wherever they lie */
+    int64_t level; /* timer read level: no row is before it, and none will be written before it */
+    int64_t read_retry_time; /* monotonic: not before, after a scan that failed */
+    struct fiber_cond changed;
+};
+
+/* --- tenures (shard.c) ---- */
+
+struct tenure {
+    struct shard *shard;
+    struct arena *arena;  /* of the failure */
+    uint64_t range_first; /* range ids of this tenure: from this one ... */
+    uint64_t range_id;    /* ... to this one */
+    struct row_ids ids;
+    struct writer *writer;
+    bool is_over;          /* lost or closed */
+    struct error *failure; /* why it was lost */
+    struct latch users;
+    struct workflows workflows;
+    struct outbox outbox;
+    struct alarms alarms;
+    struct map *watched; /* run id → struct watched */
+    int64_t record_time; /* monotonic: when the shard record was last written */
+    bool is_record_due;
+};
+
+struct shard {
+    struct shard_options options;
+    struct partition partition;
+    struct random random;
+    struct tenure *tenure; /* NULL: not owned */
+    struct fiber_mutex taking;
+    unsigned failures; /* takes in a row that came to nothing */
+    int64_t take_time; /* monotonic: no take before this */
+    bool is_retaking;  /* a fiber tries to take it again */
+    bool is_closing;
+    struct fiber_cond changed;
+    struct latch busy; /* fibers of the shard itself: burials, retaking */
+    struct counter *taken_count, *lost_count;
+};
+
+/* Begins with this range id; knows nothing yet. */
+struct tenure *tenure_new(struct shard *shard, uint64_t range_id);
+/* Reads what the last owner left. Yields. */
+must_use struct error *tenure_read(struct tenure *tenure, struct arena *arena);
+/* From now on nobody enters, and those who are in leave as soon as they run; then it is freed. */
+void tenure_end(struct tenure *tenure);
+/* Ends it because of a failure, and takes the shard again if nobody else may. */
+void shard_lose(struct tenure *tenure, const struct error *failure);
+/* Nobody is in it. Yields. */
+void tenure_free(struct tenure *tenure);
+/* An error of the store as callers are told. */
+must_use struct error *tenure_told_error(const struct error *failure, struct arena *arena);
+/* Enters the tenure, taking the shard if `range_id` is 0; tenure_leave when done. Yields. Errors:
+ * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE. */
+must_use struct error *tenure_enter(struct shard *shard, uint64_t range_id, struct arena *arena,
+                                    struct tenure **tenure);
+void tenure_leave(struct tenure *tenure);
+/* Why a tenure that is over ended, as a caller is told. */
+must_use struct error *tenure_error(const struct tenure *tenure, struct arena *arena);
+/* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
+must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
+/* Begins a range of numbers if the old one is nearly used up. Before facts are made of it. */
+void tenure_renew_range(struct tenure *tenure);
+/* A batch of this tenure, and the end of one: what is to be written by the way goes into it. */
+struct batch *tenure_batch(struct tenure *tenure, struct arena *arena);
+ticket_t tenure_submit(struct tenure *tenure, struct batch *batch);
+/* Starts a fiber that has entered the tenure. */
+void tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(void *argument),
+                        void *argument);
+
+/* --- workflows.c ---- */
+
+void workflows_init(struct tenure *tenure, size_t weight_max);
+void workflows_free(struct tenure *tenure);
+/* The id, pinned and locked; workflow_unlock when done. Yields. */
+must_use struct error *workflow_lock(struct tenure *tenure, const struct run_key *key,
+                                     struct arena *arena, struct workflow **workflow);
+void workflow_unlock(struct tenure *tenure, struct workflow *workflow);
+/* Reads the current-run record, if it is not known. Locked. Yields. */
+must_use struct error *workflow_load_current(struct tenure *tenure, struct workflow *workflow,
+                                             struct arena *arena);
+/* The run, from memory or the store; NULL: none. Locked. Yields. */
+must_use struct error *workflow_load_run(struct tenure *tenure, struct workflow *workflow,
+                                         const char *run_id, struct arena *arena,
+                                         struct loaded_run **loaded);
+/* The id as it is in memory, without pin and lock; NULL: not there. */
+struct workflow *workflow_find(struct tenure *tenure, const struct run_key *key,
+                               struct arena *arena);
+struct loaded_run *workflow_find_run(const struct workflow *workflow, const char *run_id);
+/* A run that a step began. */
+struct loaded_run *workflow_add_run(struct tenure *tenure, struct workflow *workflow,
+                                    struct run *run);
+void workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *current);
+/* Pins the id until the ticket is durable. */
+struct aftermath *workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow,
+                                         ticket_t ticket);
+void aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded);
+/* Steps up to this ticket are durable. */
+void workflows_release(struct tenure *tenure, ticket_t durable);
+
+/* --- outbox.c ---- */
+
+void outbox_init(struct tenure *tenure, size_t known_max);
+void outbox_free(struct tenure *tenure);
+/* Rows from `level` on are in the store: reads as many as there is room for. Yields. */
+must_use struct error *outbox_begin(struct tenure *tenure, uint64_t level, struct arena *arena);
+/* The row is not needed any more: it goes with this batch, if it is known. */
+void outbox_drop(struct tenure *tenure, uint64_t row, struct batch *batch);
+/* Rows that a submitted batch has put. */
+void outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t ticket);
+void outbox_release(struct tenure *tenure, ticket_t durable);
+/* Puts what waits to be deleted into a batch. */
+void outbox_fill(struct tenure *tenure, struct batch *batch);
+/* No row is below this, nor will be. */
+uint64_t outbox_level(const struct tenure *tenure);
+/* Offers, reads on, deletes; ends with the tenure. */
+void outbox_fiber(void *tenure);
+
+/* --- alarms.c ---- */
+
+void alarms_init(struct tenure *tenure, size_t count_max);
+void alarms_free(struct tenure *tenure);
+/* Alarms from `level` on are in the store: reads as many as there is room for. Yields. */
+must_use struct error *alarms_begin(struct tenure *tenure, int64_t level, struct arena *arena);
+/* Writes what a step means for the alarm of its run: rows into the batch, and in memory. */
+void alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
+                struct batch *batch);
+/* Moves the timer read level on, as far as memory shows. */
+int64_t alarms_raise_level(struct tenure *tenure);
+/* Is there room to read on; reads one page. The second yields. */
+bool alarms_may_read(const struct alarms *alarms);
+must_use struct error *alarms_read(struct tenure *tenure, struct arena *arena);
+/* Takes a waiting alarm out of the queue; tries one again later, and later each time. */
+void alarm_stop_waiting(struct alarm *alarm);
+void alarm_delay(struct alarm *alarm);
+
+/* --- ring.c ---- */
+
+/* Rings; ends with the tenure. */
+void alarms_fiber(void *tenure);
+
+/* --- facts.c ---- */
+
+struct step_facts {
+    struct facts of_run;   /* of the run of the wish, if there is one */
+    struct facts of_begun; /* of a run that begins */
+};
+/* What the runs of a step may look at, of this moment. Errors: ERR_DOMAIN_NOT_ACTIVE,
+ * ERR_ENTITY_NOT_EXISTS (no such domain), ERR_BAD_REQUEST (no such cluster attribute). */
+must_use struct error *tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted,
+                                         const struct run *run, struct arena *arena,
+                                         struct step_facts *facts);
+
+/* --- step.c ---- */
+
+/* Runs what is due of a run whose alarm rings, and sets the next alarm. *is_stale: the run has
+ * another alarm, or none. Yields. Errors: as shard_step. */
+must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
+                                   struct arena *arena, bool *is_stale);
+
+/* --- watch.c ---- */
+
+void watches_init(struct tenure *tenure);
+void watches_free(struct tenure *tenure);
+/* Durable news of a run. */
+void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
+/* The tenure is over. */
+void watches_lose(struct tenure *tenure);
+
+#endif

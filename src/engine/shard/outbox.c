@@ -1,0 +1,372 @@
+/* outbox.c - rows that say what has to happen elsewhere: offered once durable, deleted once done.
+ *
+ * A row that a step put is known from then on. When the step is durable the row is offered to the
+ * owner of its task list; it is deleted when a step or the list says that it is not needed any
+ * more, with the next batch that is written anyway or, after a short time, with one of its own.
+ *
+ * Memory is bounded. Rows that find no room stay in the store only (unread_from), and so do all
+ * that come after them, until a scan has caught up: so at any time the rows below unread_from are
+ * known or gone, and those above are not known. A scan waits until all rows that were left are
+ * durable and then reads them; it is done when none was left meanwhile. Taking a shard is the same
+ * case: at first all rows are unread.
+ *
+ * Invariants:
+ *   1. A row is in `known` exactly as long as it is in the store, or on its way there, and below
+ *      unread_from: deleting by `known` deletes each row once.
+ *   2. Rows enter `known` in rising order: the first one is the lowest. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+#define FLUSH_DELAY   (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
+#define DELETES_MAX   512              /* then they go at once; also in one batch */
+#define REFUSED_DELAY (100 * NS_PER_MS)
+#define REFUSED_MAX   64 /* refusals in a row: then all wait */
+#define READ_DELAY    (500 * NS_PER_MS)
+
+void
+outbox_init(struct tenure *tenure, size_t known_max)
+{
+    struct outbox *outbox = &tenure->outbox;
+    outbox->known = map64_new();
+    outbox->known_max = known_max;
+    outbox->flush_time = outbox->retry_time = NEVER;
+    list_init(&outbox->undurable);
+    list_init(&outbox->waiting);
+    list_init(&outbox->refused);
+    fiber_cond_init(&outbox->changed);
+}
+
+void
+outbox_free(struct tenure *tenure)
+{
+    struct outbox *outbox = &tenure->outbox;
+    size_t cursor = 0;
+    void *value;
+    while (map64_next(outbox->known, &cursor, NULL, &value))
+        memory_free(value);
+    map64_free(outbox->known);
+    vector_free(&outbox->deletes);
+}
+
+/* --- rows in memory ---- */
+
+static enum list_kind
+list_kind_of(const API(TaskList) *list)
+{
+    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY))
+        return LIST_STICKY;
+    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL))
+        return LIST_EPHEMERAL;
+    return LIST_NORMAL;
+}
+
+static const char *
+place_text(char **place, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = memcpy(*place, text, size);
+    *place += size;
+    return copy;
+}
+
+/* One block: the struct, then its texts. */
+static struct transfer *
+transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
+{
+    check(stored->task_list != NULL);
+    bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
+    const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
+    size_t size = strlen(stored->domain_id) + strlen(list_domain) +
+                  strlen(stored->task_list->name) + strlen(stored->normal_list) +
+                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6;
+    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
+    char *place = (char *)(transfer + 1);
+    bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
+    transfer->task = (struct task){
+        .type = is_activity ? TASK_ACTIVITY : TASK_DECISION,
+        .kind = list_kind_of(stored->task_list),
+        .domain_id = place_text(&place, list_domain),
+        .run_domain_id = place_text(&place, stored->domain_id),
+        .list = place_text(&place, stored->task_list->name),
+        .normal_list = place_text(&place, stored->normal_list),
+        .workflow_id = place_text(&place, stored->workflow_id),
+        .run_id = place_text(&place, stored->run_id),
+        .schedule_id = stored->schedule_id,
+        .attempt = stored->attempt,
+        .created_time = stored->created_time,
+        .expiry_time = stored->expiry_time,
+        .shard = tenure->shard->options.number,
+        .range_id = tenure->range_id,
+        .row = row,
+    };
+    list_init(&transfer->node);
+    return transfer;
+}
+
+static void
+outbox_know(struct outbox *outbox, struct transfer *transfer, enum transfer_state state)
+{
+    struct transfer *before = map64_put(outbox->known, transfer->task.row, transfer);
+    check(before == NULL); /* 1 */
+    transfer->state = state;
+    list_push_back(state == TRANSFER_UNDURABLE ? &outbox->undurable : &outbox->waiting,
+                   &transfer->node);
+}
+
+/* False: it is not known, so it is not ours to delete. */
+static bool
+outbox_forget(struct outbox *outbox, uint64_t row)
+{
+    struct transfer *transfer = map64_remove(outbox->known, row);
+    if (transfer == NULL)
+        return false;
+    list_remove(&transfer->node);
+    memory_free(transfer);
+    bool has_room = map64_count(outbox->known) <= outbox->known_max / 2;
+    if (has_room && outbox->unread_from != 0)
+        fiber_cond_signal(&outbox->changed);
+    return true;
+}
+
+uint64_t
+outbox_level(const struct tenure *tenure)
+{
+    const struct outbox *outbox = &tenure->outbox;
+    size_t cursor = 0;
+    uint64_t lowest;
+    if (map64_next(outbox->known, &cursor, &lowest, NULL)) /* 2 */
+        return lowest;
+    return outbox->unread_from != 0 ? outbox->unread_from : outbox->entered_to;
+}
+
+/* --- offering ---- */
+
+static void
+outbox_offer(struct tenure *tenure)
+{
+    struct outbox *outbox = &tenure->outbox;
+    const struct task_port *port = &tenure->shard->options.tasks;
+    unsigned refused = 0;
+    while (!list_is_empty(&outbox->waiting) && refused < REFUSED_MAX && !tenure->is_over) {
+        struct transfer *transfer =
+            list_entry(list_pop_front(&outbox->waiting), struct transfer, node);
+        transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
+        if (port->offer(port->context, &transfer->task))
+            continue;
+        refused++;
+        transfer->state = TRANSFER_REFUSED;
+        list_push_back(&outbox->refused, &transfer->node);
+    }
+    if (refused > 0 && outbox->retry_time == NEVER) {
+        mark("task_refused");
+        outbox->retry_time = clock_monotonic() + REFUSED_DELAY;
+        fiber_cond_signal(&outbox->changed);
+    }
+}
+
+static void
+outbox_offer_refused(struct tenure *tenure)
+{
+    struct outbox *outbox = &tenure->outbox;
+    outbox->retry_time = NEVER;
+    list_splice_back(&outbox->refused, &outbox->waiting); /* the oldest first */
+    list_splice_back(&outbox->waiting, &outbox->refused);
+    list_each(node, &outbox->waiting)
+        list_entry(node, struct transfer, node)->state = TRANSFER_WAITING;
+    mark("task_offer_retried");
+    outbox_offer(tenure);
+}
+
+void
+outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t ticket)
+{
+    struct outbox *outbox = &tenure->outbox;
+    for (size_t i = 0; i < effects->added_count; i++) {
+        const struct transfer_effect *added = &effects->added[i];
+        if (outbox->unread_from == 0 && map64_count(outbox->known) >= outbox->known_max) {
+            mark("outbox_beyond_memory");
+            outbox->unread_from = added->row;
+        }
+        if (outbox->unread_from != 0) {
+            check(added->row >= outbox->unread_from);
+            outbox->unread_ticket = ticket;
+            continue;
+        }
+        struct transfer *transfer = transfer_new(tenure, added->row, added->transfer);
+        transfer->ticket = ticket;
+        outbox_know(outbox, transfer, TRANSFER_UNDURABLE);
+        outbox->entered_to = added->row + 1;
+    }
+}
+
+void
+outbox_release(struct tenure *tenure, ticket_t durable)
+{
+    struct outbox *outbox = &tenure->outbox;
+    while (!list_is_empty(&outbox->undurable)) {
+        struct transfer *transfer = list_entry(outbox->undurable.next, struct transfer, node);
+        if (transfer->ticket > durable)
+            break;
+        list_remove(&transfer->node);
+        transfer->state = TRANSFER_WAITING;
+        list_push_back(&outbox->waiting, &transfer->node);
+    }
+    outbox_offer(tenure);
+}
+
+/* --- deleting ---- */
+
+void
+outbox_drop(struct tenure *tenure, uint64_t row, struct batch *batch)
+{
+    if (outbox_forget(&tenure->outbox, row))
+        batch_delete(batch, ROW_TRANSFER, transfer_key(row, batch->arena));
+}
+
+void
+outbox_fill(struct tenure *tenure, struct batch *batch)
+{
+    struct outbox *outbox = &tenure->outbox;
+    vector_each(row, &outbox->deletes)
+        batch_delete(batch, ROW_TRANSFER, transfer_key(*row, batch->arena));
+    vector_clear(&outbox->deletes);
+    outbox->flush_time = NEVER;
+}
+
+void
+shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row)
+{
+    struct tenure *tenure = shard->tenure;
+    bool is_ours =
+        tenure != NULL && range_id >= tenure->range_first && range_id <= tenure->range_id;
+    if (!is_ours || !outbox_forget(&tenure->outbox, row))
+        return;
+    struct outbox *outbox = &tenure->outbox;
+    vector_push(&outbox->deletes, row);
+    bool is_first = outbox->flush_time == NEVER;
+    if (is_first)
+        outbox->flush_time = clock_monotonic() + FLUSH_DELAY;
+    if (outbox->deletes.count >= DELETES_MAX)
+        outbox->flush_time = clock_monotonic();
+    if (is_first || outbox->deletes.count == DELETES_MAX)
+        fiber_cond_signal(&outbox->changed);
+}
+
+/* The deletes found no batch to go with. */
+static void
+outbox_flush(struct tenure *tenure, struct arena *arena)
+{
+    if (!writer_has_room(tenure->writer)) {
+        tenure->outbox.flush_time = clock_monotonic() + FLUSH_DELAY;
+        return;
+    }
+    tenure_submit(tenure, tenure_batch(tenure, arena));
+    check(tenure->outbox.deletes.count == 0);
+}
+
+/* --- reading what memory had no room for ---- */
+
+static struct error *
+outbox_take_row(struct tenure *tenure, const struct row *row, struct arena *arena)
+{
+    struct slice key = row->key;
+    uint64_t number;
+    STORED(TransferRow) *stored = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(transfer_row), row->value, &stored);
+    if (err != NULL)
+        return err;
+    if (!key_take_u64(&key, &number) || stored->task_list == NULL)
+        return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox cannot be read",
+                         tenure->shard->options.number);
+    outbox_know(&tenure->outbox, transfer_new(tenure, number, stored), TRANSFER_WAITING);
+    tenure->outbox.unread_from = number + 1;
+    return NULL;
+}
+
+/* One page. Yields. */
+static struct error *
+outbox_read(struct tenure *tenure, struct arena *arena)
+{
+    struct outbox *outbox = &tenure->outbox;
+    ticket_t ticket = outbox->unread_ticket;
+    struct error *err = tenure_wait(tenure, ticket, arena);
+    if (err != NULL)
+        return err;
+    struct rows rows;
+    struct scan scan = {.partition = tenure->shard->partition,
+                        .kind = ROW_TRANSFER,
+                        .from = transfer_key(outbox->unread_from, arena),
+                        .rows_max = outbox->known_max - outbox->known_max / 2};
+    err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
+    if (err != NULL || tenure->is_over)
+        return err;
+    for (size_t i = 0; err == NULL && i < rows.count; i++)
+        err = outbox_take_row(tenure, &rows.row[i], arena);
+    if (err == NULL && !rows.has_more && ticket == outbox->unread_ticket)
+        outbox->unread_from = 0; /* none was left meanwhile */
+    return err;
+}
+
+static bool
+outbox_may_read(const struct outbox *outbox)
+{
+    return outbox->unread_from != 0 && map64_count(outbox->known) <= outbox->known_max / 2;
+}
+
+struct error *
+outbox_begin(struct tenure *tenure, uint64_t level, struct arena *arena)
+{
+    tenure->outbox.unread_from = level == 0 ? 1 : level;
+    tenure->outbox.entered_to = tenure->ids.next;
+    struct error *err = NULL;
+    while (err == NULL && outbox_may_read(&tenure->outbox))
+        err = outbox_read(tenure, arena);
+    if (map64_count(tenure->outbox.known) > 0)
+        mark("task_offered_again");
+    return err;
+}
+
+/* --- the fiber ---- */
+
+/* Returns when it has something to do again at the latest. */
+static int64_t
+outbox_work(struct tenure *tenure, struct arena *arena)
+{
+    struct outbox *outbox = &tenure->outbox;
+    int64_t now = clock_monotonic();
+    if (outbox->retry_time <= now)
+        outbox_offer_refused(tenure);
+    if (outbox->flush_time <= now)
+        outbox_flush(tenure, arena);
+    int64_t next = NEVER;
+    if (outbox_may_read(outbox)) {
+        struct error *err = outbox_read(tenure, arena);
+        if (err != NULL && !tenure->is_over)
+            log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
+        next = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
+    }
+    outbox_offer(tenure);
+    next = next < outbox->retry_time ? next : outbox->retry_time;
+    return next < outbox->flush_time ? next : outbox->flush_time;
+}
+
+void
+outbox_fiber(void *argument)
+{
+    struct tenure *tenure = argument;
+    struct arena *arena = arena_new(0);
+    enum wake wake = WAKE_READY;
+    while (!tenure->is_over && wake != WAKE_CANCELLED) {
+        int64_t next = outbox_work(tenure, arena);
+        arena_reset(arena);
+        if (!tenure->is_over && next > clock_monotonic())
+            wake = fiber_cond_wait(&tenure->outbox.changed, next);
+    }
+    arena_free(arena);
+    tenure_leave(tenure);
+}

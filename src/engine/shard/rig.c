@@ -1,0 +1,361 @@
+/* rig.c - see rig.h. */
+#include "engine/shard/rig.h"
+
+#include "base/check.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* --- life ---- */
+
+static bool
+rig_offer(void *context, const struct task *task)
+{
+    struct rig *rig = context;
+    if (rig->is_refusing) {
+        rig->refused++;
+        return false;
+    }
+    rig->rows_at_offer = memory_base_rows(rig->base);
+    vector_push(&rig->tasks, task_copy(task, rig->arena));
+    return true;
+}
+
+static void
+rig_register(struct rig *rig)
+{
+    struct domain *domain = domains_find_name(rig->domains, "orders");
+    if (domain == NULL) {
+        API(RegisterDomainRequest) *request =
+            message_new(rig->arena, API_TYPE(register_domain_request));
+        request->name = (char *)"orders";
+        request->workflow_execution_retention_period =
+            presence_make_duration(rig->arena, 24 * 3600);
+        EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
+        domain = domains_find_name(rig->domains, "orders");
+    }
+    rig->domain_id = arena_text(rig->arena, domain->id);
+}
+
+void
+rig_open(struct rig *rig, struct memory_base *base)
+{
+    *rig = (struct rig){.arena = arena_new(0), .base = base, .store = memory_open(base)};
+    rig->config = config_default();
+    EXPECT_OK(cluster_group_load(rig->config, rig->arena, &rig->group));
+    rig->dynamic = dynamic_new(NULL);
+    struct domains_options options = {
+        .store = rig->store, .group = rig->group, .dynamic = rig->dynamic};
+    EXPECT_OK(domains_open(&options, rig->arena, &rig->domains));
+    rig_register(rig);
+    latch_init(&rig->latch, 0);
+    rig->options = (struct shard_options){.number = 1,
+                                          .store = rig->store,
+                                          .domains = rig->domains,
+                                          .group = rig->group,
+                                          .dynamic = rig->dynamic,
+                                          .tasks = {.offer = rig_offer, .context = rig},
+                                          .host = "rig"};
+}
+
+void
+rig_take(struct rig *rig)
+{
+    rig->shard = shard_new(&rig->options);
+    EXPECT_OK(shard_take(rig->shard, rig->arena));
+    EXPECT(shard_is_owned(rig->shard));
+}
+
+void
+rig_restart(struct rig *rig)
+{
+    shard_close(rig->shard);
+    vector_clear(&rig->tasks);
+    rig_take(rig);
+}
+
+void
+rig_close(struct rig *rig)
+{
+    if (rig->shard != NULL)
+        shard_close(rig->shard);
+    domains_close(rig->domains);
+    dynamic_free(rig->dynamic);
+    config_free(rig->config);
+    store_close(rig->store);
+    vector_free(&rig->tasks);
+    arena_free(rig->arena);
+}
+
+/* --- fibers ---- */
+
+struct spawned {
+    struct rig *rig;
+    void (*function)(void *argument);
+    void *argument;
+};
+
+static void
+spawned_run(void *argument)
+{
+    struct spawned *spawned = argument;
+    spawned->function(spawned->argument);
+    latch_done(&spawned->rig->latch);
+}
+
+void
+rig_spawn(struct rig *rig, void (*function)(void *argument), void *argument)
+{
+    struct spawned *spawned = arena_make(rig->arena, struct spawned);
+    *spawned = (struct spawned){rig, function, argument};
+    latch_add(&rig->latch, 1);
+    fiber_start("spawned", spawned_run, spawned);
+}
+
+void
+rig_join(struct rig *rig)
+{
+    latch_wait(&rig->latch);
+}
+
+void
+rig_sleep(int64_t nanoseconds)
+{
+    struct arena *arena = arena_new(256);
+    EXPECT_OK(fiber_sleep(nanoseconds, arena));
+    arena_free(arena);
+}
+
+/* --- clients ---- */
+
+static API(StartWorkflowExecutionRequest) *
+start_request(const char *workflow_id, const char *request_id, int64_t seconds, struct arena *arena)
+{
+    API(StartWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(start_workflow_execution_request));
+    request->domain = (char *)"orders";
+    request->workflow_id = (char *)workflow_id;
+    request->request_id = (char *)request_id;
+    request->identity = (char *)"client";
+    request->workflow_type = message_new(arena, API_TYPE(workflow_type));
+    request->workflow_type->name = (char *)"type";
+    request->task_list = message_new(arena, API_TYPE(task_list));
+    request->task_list->name = (char *)"list";
+    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    request->execution_start_to_close_timeout = presence_make_duration(arena, seconds);
+    request->task_start_to_close_timeout = presence_make_duration(arena, 10);
+    request->workflow_id_reuse_policy =
+        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
+    return request;
+}
+
+struct start_wish {
+    struct start_command command;
+    struct start_answer answer;
+};
+
+static struct error *
+decide_start_wish(void *context, struct step *step)
+{
+    struct start_wish *wish = context;
+    return command_start(step, &wish->command, &wish->answer);
+}
+
+struct error *
+rig_start(struct rig *rig, const char *workflow_id, const char *request_id, int64_t seconds,
+          struct arena *arena, const char **run_id)
+{
+    struct start_wish wish = {.command.request =
+                                  start_request(workflow_id, request_id, seconds, arena)};
+    struct shard_step step = {.key = {rig->domain_id, workflow_id, ""},
+                              .may_be_missing = true,
+                              .decide = decide_start_wish,
+                              .context = &wish};
+    struct error *err = shard_step(rig->shard, &step, arena);
+    if (err == NULL && run_id != NULL)
+        *run_id = wish.answer.run_id;
+    return err;
+}
+
+static struct error *
+decide_signal(void *context, struct step *step)
+{
+    return command_signal(step, context);
+}
+
+struct error *
+rig_signal(struct rig *rig, const char *workflow_id, struct arena *arena)
+{
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(signal_workflow_execution_request));
+    request->signal_name = (char *)"signal";
+    request->identity = (char *)"client";
+    struct shard_step step = {.key = {rig->domain_id, workflow_id, ""},
+                              .needs_run = true,
+                              .decide = decide_signal,
+                              .context = request};
+    return shard_step(rig->shard, &step, arena);
+}
+
+static struct error *
+decide_terminate(void *context, struct step *step)
+{
+    return command_terminate(step, context);
+}
+
+struct error *
+rig_terminate(struct rig *rig, const char *workflow_id, struct arena *arena)
+{
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(terminate_workflow_execution_request));
+    request->reason = (char *)"enough";
+    struct shard_step step = {.key = {rig->domain_id, workflow_id, ""},
+                              .needs_run = true,
+                              .decide = decide_terminate,
+                              .context = request};
+    return shard_step(rig->shard, &step, arena);
+}
+
+/* --- workers ---- */
+
+struct task_wish {
+    struct task_name name;
+    const char *request_id;
+    struct decision_start start;
+    struct complete_command command;
+    struct complete_answer answer;
+};
+
+static struct error *
+decide_start_decision(void *context, struct step *step)
+{
+    struct task_wish *wish = context;
+    return command_start_decision(step, &wish->name, wish->request_id, "worker", &wish->start);
+}
+
+static struct error *
+decide_complete(void *context, struct step *step)
+{
+    struct task_wish *wish = context;
+    return command_complete_decision(step, &wish->command, &wish->answer);
+}
+
+struct error *
+rig_start_decision(struct rig *rig, const struct task *task, const char *request_id,
+                   struct arena *arena)
+{
+    struct task_wish wish = {
+        .name = {.schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""},
+        .request_id = request_id};
+    struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
+                              .needs_run = true,
+                              .range_id = task->range_id,
+                              .decide = decide_start_decision,
+                              .context = &wish};
+    return shard_step(rig->shard, &step, arena);
+}
+
+static API(Decision) *
+make_decision(int64_t seconds, struct arena *arena)
+{
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    if (seconds == 0) {
+        decision->attributes_case =
+            API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
+        decision->complete_workflow_execution_decision_attributes =
+            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+        return decision;
+    }
+    decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES);
+    decision->start_timer_decision_attributes =
+        message_new(arena, API_TYPE(start_timer_decision_attributes));
+    decision->start_timer_decision_attributes->timer_id = (char *)"timer";
+    decision->start_timer_decision_attributes->start_to_fire_timeout =
+        presence_make_duration(arena, seconds);
+    return decision;
+}
+
+struct error *
+rig_complete(struct rig *rig, const struct task *task, int64_t seconds, struct arena *arena)
+{
+    API(Decision) *decision = make_decision(seconds, arena);
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_decision_task_completed_request));
+    request->n_decisions = 1;
+    request->decisions = &decision;
+    request->identity = (char *)"worker";
+    struct task_wish wish = {
+        .command = {
+            .request = request,
+            .task = {.schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""},
+            .client_name = "",
+            .client_feature_version = "",
+            .client_library_version = ""}};
+    struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
+                              .needs_run = true,
+                              .decide = decide_complete,
+                              .context = &wish};
+    return shard_step(rig->shard, &step, arena);
+}
+
+/* --- looking ---- */
+
+struct rig_looking {
+    struct rig_run *run;
+    struct arena *arena;
+};
+
+static void
+look(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct rig_looking *looking = context;
+    EXPECT_TEXT(current->run_id, run->core->run_id);
+    *looking->run = (struct rig_run){
+        .run_id = arena_text(looking->arena, run->core->run_id),
+        .next_event_id = run->core->next_event_id,
+        .is_open = run_is_open(run),
+        .close_time = run->core->close_time,
+        .timeout_time = run->core->timeout_time,
+        .alarm_time = run->core->alarm_time,
+        .timers = map_count(run->timers),
+    };
+}
+
+struct error *
+rig_look(struct rig *rig, const char *workflow_id, struct arena *arena, struct rig_run *run)
+{
+    struct rig_looking looking = {run, arena};
+    struct run_key key = {rig->domain_id, workflow_id, ""};
+    return shard_look(rig->shard, &key, look, &looking, arena);
+}
+
+int64_t
+rig_stored_next_event_id(struct rig *rig, const char *workflow_id)
+{
+    struct arena *arena = arena_new(0);
+    struct partition partition = PARTITION_OF_SHARD(rig->options.number);
+    STORED(CurrentRecord) *current;
+    struct run *run = NULL;
+    EXPECT_OK(current_load(rig->store, partition, rig->domain_id, workflow_id, arena, &current));
+    if (current != NULL) {
+        struct run_key key = {rig->domain_id, workflow_id, current->run_id};
+        EXPECT_OK(run_load(rig->store, partition, &key, arena, &run));
+        EXPECT(run != NULL);
+    }
+    int64_t next_event_id = run == NULL ? 0 : run->core->next_event_id;
+    if (run != NULL)
+        run_free(run);
+    arena_free(arena);
+    return next_event_id;
+}
+
+size_t
+rig_rows(struct rig *rig, enum row_kind kind)
+{
+    struct arena *arena = arena_new(0);
+    struct rows rows;
+    struct scan scan = {.partition = PARTITION_OF_SHARD(rig->options.number), .kind = kind};
+    EXPECT_OK(store_scan(rig->store, &scan, arena, &rows));
+    size_t count = rows.count;
+    arena_free(arena);
+    return count;
+}

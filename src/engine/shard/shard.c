@@ -1,0 +1,268 @@
+/* shard.c - the life of a shard: taken, held, lost, taken again, closed.
+ *
+ *   NOT OWNED --take--> OWNED --a commit fails--> NOT OWNED --take--> ...
+ *
+ * Taking raises the guard of the partition first, with a commit that writes nothing else: from then
+ * on no older owner writes, so what is read next (the shard record, outbox, alarms) stays true.
+ * Then a tenure begins (inside.h), and its first batch is the shard record.
+ *
+ * A failed commit ends the tenure at once: everything known is dropped, whoever waits gets the
+ * writer's error, watchers hear that it is lost. The tenure is buried by a fiber when all who were
+ * in it have left. A shard that nobody else may own is taken again by a fiber that does not give
+ * up; else the next call takes it. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+
+#define RETAKE_DELAY_MIN (10 * NS_PER_MS)
+#define RETAKE_DELAY_MAX (5 * NS_PER_S)
+#define RAISE_ATTEMPTS   5
+
+struct shard *
+shard_new(const struct shard_options *options)
+{
+    struct shard *shard = memory_zalloc(1, sizeof *shard);
+    shard->options = *options;
+    struct shard_options *own = &shard->options;
+    own->runs_max = own->runs_max == 0 ? RUNS_MAX : own->runs_max;
+    own->batches_max = own->batches_max == 0 ? BATCHES_MAX : own->batches_max;
+    own->transfers_max = own->transfers_max == 0 ? TRANSFERS_MAX : own->transfers_max;
+    own->alarms_max = own->alarms_max == 0 ? ALARMS_MAX : own->alarms_max;
+    check(own->transfers_max >= 2 && own->alarms_max >= 4);
+    shard->partition = PARTITION_OF_SHARD(own->number);
+    random_seed(&shard->random, entropy_u64());
+    fiber_mutex_init(&shard->taking);
+    fiber_cond_init(&shard->changed);
+    latch_init(&shard->busy, 0);
+    if (own->metrics != NULL) {
+        shard->taken_count = metrics_counter(own->metrics, "sharditem_created_count",
+                                             "Shards that this host took.", NULL);
+        shard->lost_count = metrics_counter(own->metrics, "sharditem_removed_count",
+                                            "Shards that this host lost.", NULL);
+    }
+    return shard;
+}
+
+bool
+shard_is_owned(const struct shard *shard)
+{
+    return shard->tenure != NULL;
+}
+
+uint64_t
+shard_range_id(const struct shard *shard)
+{
+    return shard->tenure == NULL ? 0 : shard->tenure->range_id;
+}
+
+/* --- losing ---- */
+
+static void retake_fiber(void *argument);
+
+/* The next one comes later, and later each time. */
+static void
+note_failed_take(struct shard *shard, const struct error *err)
+{
+    int64_t delay = RETAKE_DELAY_MIN << (shard->failures < 10 ? shard->failures : 10);
+    shard->failures++;
+    delay = delay < RETAKE_DELAY_MAX ? delay : RETAKE_DELAY_MAX;
+    shard->take_time = clock_monotonic() + delay;
+    log_warn(shard->options.log, "Shard could not be taken.",
+             log_number("shard-id", shard->options.number), log_error(err));
+}
+
+void
+shard_lose(struct tenure *tenure, const struct error *failure)
+{
+    struct shard *shard = tenure->shard;
+    if (tenure->failure == NULL)
+        tenure->failure = error_copy(tenure->arena, failure);
+    if (tenure->is_over) /* known already, or we are closing */
+        return;
+    mark("shard_lost");
+    log_warn(shard->options.log, "Shard was lost.", log_number("shard-id", shard->options.number),
+             log_number("shard-range-id", (int64_t)tenure->range_id), log_error(failure));
+    if (shard->lost_count != NULL)
+        counter_add(shard->lost_count, 1);
+    if (writer_durable(tenure->writer) == 0) /* somebody was faster: do not fight for it */
+        note_failed_take(shard, failure);
+    tenure_end(tenure);
+    if (!shard->options.is_alone || shard->is_retaking || shard->is_closing)
+        return;
+    shard->is_retaking = true;
+    latch_add(&shard->busy, 1);
+    fiber_start("shard retake", retake_fiber, shard);
+}
+
+/* On the loop's own stack, in order of the tickets. */
+static void
+tenure_told(void *context, ticket_t durable, const struct error *failure)
+{
+    struct tenure *tenure = context;
+    if (failure != NULL) {
+        shard_lose(tenure, failure);
+        return;
+    }
+    tenure->shard->failures = 0;
+    workflows_release(tenure, durable);
+    outbox_release(tenure, durable);
+}
+
+/* --- taking ---- */
+
+/* From now on older owners are fenced. Yields. */
+static struct error *
+raise_guard(struct shard *shard, struct arena *arena, uint64_t *range_id)
+{
+    for (int attempt = 1;; attempt++) {
+        uint64_t guard;
+        struct error *err = store_guard(shard->options.store, shard->partition, arena, &guard);
+        if (err != NULL)
+            return err;
+        struct batch *batch = batch_new(arena, shard->partition, guard + 1);
+        *range_id = guard + 1;
+        err = store_commit(shard->options.store, batch, guard, arena);
+        bool is_race = err != NULL && err->kind == ERR_FENCED; /* another host was faster */
+        if (!is_race || attempt == RAISE_ATTEMPTS)
+            return err;
+    }
+}
+
+static struct error *
+shard_begin(struct shard *shard, struct arena *arena)
+{
+    uint64_t range_id;
+    struct error *err = raise_guard(shard, arena, &range_id);
+    if (err != NULL)
+        return err;
+    struct tenure *tenure = tenure_new(shard, range_id);
+    err = tenure_read(tenure, arena);
+    if (err != NULL || shard->is_closing) {
+        tenure->is_over = true;
+        tenure_free(tenure);
+        return err != NULL ? err
+                           : error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
+    }
+    shard->tenure = tenure;
+    writer_on_durable(tenure->writer, tenure_told, tenure);
+    tenure_submit(tenure, tenure_batch(tenure, arena)); /* the shard record */
+    tenure_start_fiber(tenure, "shard outbox", outbox_fiber, tenure);
+    tenure_start_fiber(tenure, "shard alarms", alarms_fiber, tenure);
+    return NULL;
+}
+
+/* The lock is held. */
+static struct error *
+shard_take_locked(struct shard *shard, struct arena *arena)
+{
+    if (shard->tenure != NULL)
+        return NULL;
+    if (shard->is_closing)
+        return error_new(arena, ERR_UNAVAILABLE, "The server is shutting down.");
+    struct error *err = shard_begin(shard, arena);
+    if (err != NULL) {
+        note_failed_take(shard, err);
+        return err;
+    }
+    mark("shard_taken");
+    log_info(shard->options.log, "Shard taken.", log_number("shard-id", shard->options.number),
+             log_number("shard-range-id", (int64_t)shard->tenure->range_id));
+    if (shard->taken_count != NULL)
+        counter_add(shard->taken_count, 1);
+    return NULL;
+}
+
+struct error *
+shard_take(struct shard *shard, struct arena *arena)
+{
+    if (shard->tenure != NULL)
+        return NULL;
+    struct error *err = fiber_mutex_lock(&shard->taking, arena);
+    if (err != NULL)
+        return err;
+    err = shard_take_locked(shard, arena);
+    fiber_mutex_unlock(&shard->taking);
+    return err;
+}
+
+static void
+retake_fiber(void *argument)
+{
+    struct shard *shard = argument;
+    struct arena *arena = arena_new(0);
+    enum wake wake = WAKE_READY;
+    while (shard->tenure == NULL && !shard->is_closing && wake != WAKE_CANCELLED) {
+        if (clock_monotonic() < shard->take_time) {
+            wake = fiber_cond_wait(&shard->changed, shard->take_time);
+            continue;
+        }
+        struct error *err = shard_take(shard, arena);
+        if (err == NULL)
+            mark("shard_taken_again");
+        arena_reset(arena);
+    }
+    arena_free(arena);
+    shard->is_retaking = false;
+    latch_done(&shard->busy);
+}
+
+/* For a call: does not wait for a shard that cannot be taken just now. */
+static struct error *
+shard_take_for_call(struct shard *shard, struct arena *arena)
+{
+    if (shard->tenure == NULL && clock_monotonic() < shard->take_time)
+        return error_new(arena, ERR_UNAVAILABLE, "Shard %u cannot be taken, try again.",
+                         shard->options.number);
+    struct error *err = shard_take(shard, arena);
+    return err == NULL ? NULL : tenure_told_error(err, arena);
+}
+
+struct error *
+tenure_enter(struct shard *shard, uint64_t range_id, struct arena *arena, struct tenure **entered)
+{
+    if (range_id == 0) {
+        struct error *err = shard_take_for_call(shard, arena);
+        if (err != NULL)
+            return err;
+    }
+    struct tenure *tenure = shard->tenure;
+    bool is_ours =
+        tenure != NULL &&
+        (range_id == 0 || (range_id >= tenure->range_first && range_id <= tenure->range_id));
+    if (!is_ours)
+        return errors_shard_ownership_lost(arena, "");
+    latch_add(&tenure->users, 1);
+    *entered = tenure;
+    return NULL;
+}
+
+/* --- closing ---- */
+
+/* Rows that are done go now: the next owner need not offer them again. */
+static void
+flush_deletes(struct tenure *tenure)
+{
+    if (tenure->outbox.deletes.count == 0 || !writer_has_room(tenure->writer))
+        return;
+    struct arena *arena = arena_new(0);
+    tenure_submit(tenure, tenure_batch(tenure, arena));
+    arena_free(arena);
+}
+
+void
+shard_close(struct shard *shard)
+{
+    shard->is_closing = true;
+    fiber_cond_broadcast(&shard->changed);
+    if (shard->tenure != NULL) {
+        flush_deletes(shard->tenure);
+        tenure_end(shard->tenure);
+    }
+    latch_wait(&shard->busy);
+    check(shard->tenure == NULL && shard->taking.owner == NULL);
+    memory_free(shard);
+}

@@ -1,0 +1,363 @@
+/* step.c - one step of a workflow id: lock, load, decide, adopt, submit, unlock; then wait.
+ *
+ * From the moment the facts are made until the batch is submitted nothing yields: the order in
+ * memory is the order in the log. The lock is free before the batch is durable, so the next step of
+ * the id gathers into the same group. What a caller is told, a refusal too, waits for the newest
+ * ticket of the id: it was decided on that. A caller that gives up waiting undoes nothing. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+
+#define ATTEMPTS_MAX    3                 /* of a step that lost its shard before it was decided */
+#define START_LOCK_WAIT (500 * NS_PER_MS) /* of a start, for another one of the same id */
+
+/* A step on its way. */
+struct visit {
+    struct tenure *tenure;
+    const struct shard_step *wanted;
+    struct arena *arena;
+    struct workflow *workflow; /* locked */
+    struct loaded_run *loaded; /* the run of the wish; NULL: none */
+    struct step_facts facts;
+    struct step step;
+    ticket_t ticket;  /* to wait for */
+    bool is_decided;  /* `decide` was asked */
+    bool must_commit; /* even if the command did nothing: the alarm has rung */
+};
+
+/* --- before: lock and load ---- */
+
+/* A start that waits long for the lock waits for another start whose reads are slow: it is told so
+ * while its caller still listens (A-046). */
+static struct error *
+visit_lock(struct visit *visit)
+{
+    const struct shard_step *wanted = visit->wanted;
+    int64_t deadline = fiber_deadline(), latest = clock_monotonic() + START_LOCK_WAIT;
+    if (wanted->may_be_missing && latest < deadline)
+        fiber_set_deadline(latest);
+    struct error *err = workflow_lock(visit->tenure, &wanted->key, visit->arena, &visit->workflow);
+    fiber_set_deadline(deadline);
+    if (err == NULL || err->kind != ERR_DEADLINE || !wanted->may_be_missing)
+        return err;
+    mark("start_waited_too_long");
+    return errors_service_busy(visit->arena, NULL,
+                               "an outstanding start workflow request is in-progress. Failed to "
+                               "acquire the resource.");
+}
+
+static struct error *
+visit_load(struct visit *visit)
+{
+    const struct shard_step *wanted = visit->wanted;
+    struct error *err = workflow_load_current(visit->tenure, visit->workflow, visit->arena);
+    if (err != NULL || !wanted->needs_run)
+        return err;
+    const char *run_id = wanted->key.run_id;
+    if (run_id[0] == '\0' && visit->workflow->current != NULL)
+        run_id = arena_text(visit->arena, visit->workflow->current->run_id);
+    if (run_id[0] == '\0')
+        return NULL;
+    return workflow_load_run(visit->tenure, visit->workflow, run_id, visit->arena, &visit->loaded);
+}
+
+static struct error *
+not_found(const struct run_key *key, struct arena *arena)
+{
+    if (key->run_id[0] == '\0')
+        return errors_entity_not_exists(
+            arena, NULL, "Workflow execution not found.  WorkflowId: %s", key->workflow_id);
+    return errors_entity_not_exists(arena, NULL,
+                                    "Workflow execution not found.  WorkflowId: %s, RunId: %s",
+                                    key->workflow_id, key->run_id);
+}
+
+/* --- deciding: no yields ---- */
+
+static struct error *
+check_visit(struct visit *visit)
+{
+    const struct shard_step *wanted = visit->wanted;
+    if (wanted->needs_run && !wanted->may_be_missing && visit->loaded == NULL)
+        return not_found(&wanted->key, visit->arena);
+    const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
+    struct error *err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
+    if (err != NULL)
+        return err;
+    if (writer_has_room(visit->tenure->writer))
+        return NULL;
+    mark("shard_without_room");
+    visit->ticket = 0; /* says nothing about the id */
+    return errors_service_busy(visit->arena, "", "Too many changes of shard %u are waiting.",
+                               visit->tenure->shard->options.number);
+}
+
+/* Takes everything back. */
+static void
+visit_cancel(struct visit *visit)
+{
+    if (visit->step.mutation != NULL)
+        mutation_cancel(visit->step.mutation);
+    if (visit->step.begun == NULL)
+        return;
+    struct run *run = mutation_run(visit->step.begun);
+    mutation_cancel(visit->step.begun);
+    run_free(run);
+}
+
+/* --- adopting: no yields ---- */
+
+/* The current-run record that a run means. */
+static void
+fill_current(const struct run *run, STORED(CurrentRecord) *record)
+{
+    const STORED(RunRecord) *core = run->core;
+    cadenza__storage__v1__current_record__init(record);
+    record->format = RUN_RECORD_FORMAT;
+    record->run_id = core->run_id;
+    record->create_request_id = core->create_request_id;
+    if (core->chain_request_id[0] != '\0') {
+        record->chain_request_id = core->chain_request_id;
+        record->chain_run_id = core->first_execution_run_id;
+    }
+    record->state = core->state;
+    record->close_status = core->close_status;
+    record->start_time = core->start_time;
+    if (core->n_versions > 0) {
+        record->start_version = core->versions[0]->event_version;
+        record->last_write_version = core->versions[core->n_versions - 1]->event_version;
+    }
+}
+
+static bool
+current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *other)
+{
+    return one != NULL && strcmp(one->run_id, other->run_id) == 0 &&
+           strcmp(one->create_request_id, other->create_request_id) == 0 &&
+           one->state == other->state && one->close_status == other->close_status &&
+           one->start_version == other->start_version &&
+           one->last_write_version == other->last_write_version &&
+           one->start_time == other->start_time;
+}
+
+/* Writes the current-run record if the step changed it. */
+static void
+visit_put_current(struct visit *visit, const struct run *begun, struct batch *batch)
+{
+    struct workflow *workflow = visit->workflow;
+    const struct run *run = begun;
+    bool is_current = visit->loaded != NULL && workflow->current != NULL &&
+                      strcmp(visit->loaded->run->core->run_id, workflow->current->run_id) == 0;
+    if (run == NULL && is_current)
+        run = visit->loaded->run;
+    if (run == NULL)
+        return;
+    STORED(CurrentRecord) record;
+    fill_current(run, &record);
+    if (current_equals(workflow->current, &record))
+        return;
+    batch_put(batch, ROW_CURRENT,
+              current_key(workflow->domain_id, workflow->workflow_id, visit->arena),
+              message_encode(visit->arena, &record.base));
+    workflow_set_current(workflow, &record);
+}
+
+/* Finishes one mutation of the step into the batch. */
+static void
+visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch,
+             struct effects *effects)
+{
+    struct tenure *tenure = visit->tenure;
+    const struct run *run = mutation_run(mutation);
+    mutation_finish(mutation, batch, effects);
+    check_that(run_is_open(run) || run->core->alarm_row == 0, "a closed run has an alarm");
+    alarms_put(tenure, run, effects, batch);
+    for (size_t i = 0; i < effects->dropped_count; i++)
+        outbox_drop(tenure, effects->dropped[i], batch);
+}
+
+/* One batch of all that the step means. The ticket to wait for is left in the visit. */
+static void
+visit_submit(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    struct mutation *changed = visit->step.mutation, *begun = visit->step.begun;
+    if (changed != NULL && !visit->must_commit && mutation_is_empty(changed)) {
+        mutation_cancel(changed);
+        changed = NULL;
+    }
+    if (changed == NULL && begun == NULL)
+        return; /* nothing to do: a repeat */
+    struct batch *batch = tenure_batch(tenure, visit->arena);
+    struct effects of_changed = {0}, of_begun = {0};
+    if (changed != NULL)
+        visit_finish(visit, changed, batch, &of_changed);
+    if (begun != NULL)
+        visit_finish(visit, begun, batch, &of_begun);
+    visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
+    visit->ticket = tenure_submit(tenure, batch);
+    struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
+    outbox_enter(tenure, &of_changed, visit->ticket);
+    outbox_enter(tenure, &of_begun, visit->ticket);
+    if (changed != NULL)
+        aftermath_add_run(aftermath, visit->loaded);
+    if (begun != NULL)
+        aftermath_add_run(aftermath,
+                          workflow_add_run(tenure, visit->workflow, mutation_run(begun)));
+}
+
+static struct error *
+visit_decide(struct visit *visit)
+{
+    visit->ticket = visit->workflow->newest;
+    struct error *err = check_visit(visit);
+    if (err != NULL)
+        return err;
+    visit->is_decided = true;
+    visit->step = (struct step){.arena = visit->arena,
+                                .facts = &visit->facts.of_begun,
+                                .domain_id = visit->workflow->domain_id,
+                                .workflow_id = visit->workflow->workflow_id,
+                                .current = visit->workflow->current};
+    if (visit->loaded != NULL)
+        visit->step.mutation =
+            mutation_begin(visit->loaded->run, &visit->facts.of_run, visit->arena);
+    struct error *refusal = visit->wanted->decide(visit->wanted->context, &visit->step);
+    if (refusal != NULL)
+        visit_cancel(visit);
+    else
+        visit_submit(visit);
+    return refusal;
+}
+
+/* --- all of it ---- */
+
+static struct error *
+visit_run(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    struct error *err = visit_lock(visit);
+    if (err != NULL)
+        return err;
+    struct error *refusal = NULL;
+    err = visit_load(visit);
+    if (err == NULL) {
+        NO_YIELD
+        {
+            refusal = visit_decide(visit);
+        }
+    }
+    workflow_unlock(tenure, visit->workflow); /* others queue behind us in the same group */
+    if (err == NULL)
+        err = tenure_wait(tenure, visit->ticket, visit->arena);
+    return err != NULL ? err : refusal;
+}
+
+struct error *
+shard_step(struct shard *shard, const struct shard_step *wanted, struct arena *arena)
+{
+    for (int attempt = 1;; attempt++) {
+        struct visit visit = {.wanted = wanted, .arena = arena};
+        struct error *err = tenure_enter(shard, wanted->range_id, arena, &visit.tenure);
+        if (err != NULL)
+            return err;
+        err = visit_run(&visit);
+        bool is_lost = visit.tenure->is_over;
+        tenure_leave(visit.tenure);
+        bool may_try = is_lost && !visit.is_decided && wanted->range_id == 0 && !shard->is_closing;
+        if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
+            return err;
+        mark("step_tried_again");
+    }
+}
+
+/* --- alarms ---- */
+
+struct wake_wish {
+    struct visit *visit;
+    uint64_t row;
+    bool is_stale;
+};
+
+static struct error *
+decide_wake(void *context, struct step *step)
+{
+    struct wake_wish *wish = context;
+    STORED(RunRecord) *core = mutation_core(step->mutation);
+    wish->is_stale = core->alarm_row != wish->row;
+    if (wish->is_stale)
+        return NULL;
+    command_wake(step);
+    if (mutation_is_empty(step->mutation))
+        mark("alarm_rearmed");
+    core->alarm_row = 0; /* it has rung: the end of the step sets another if the run needs one */
+    core->alarm_time = 0;
+    wish->visit->must_commit = true;
+    return NULL;
+}
+
+struct error *
+tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, struct arena *arena,
+            bool *is_stale)
+{
+    struct visit visit = {.tenure = tenure, .arena = arena};
+    struct wake_wish wish = {.visit = &visit, .row = row};
+    struct shard_step wanted = {
+        .key = *key, .needs_run = true, .decide = decide_wake, .context = &wish};
+    visit.wanted = &wanted;
+    struct error *err = visit_run(&visit);
+    *is_stale = wish.is_stale;
+    return err;
+}
+
+/* --- looking ---- */
+
+static struct error *
+tenure_look(struct tenure *tenure, const struct run_key *key,
+            void (*look)(void *context, const struct run *run,
+                         const STORED(CurrentRecord) *current),
+            void *context, struct arena *arena)
+{
+    struct shard_step wanted = {.key = *key, .needs_run = true};
+    struct visit visit = {.tenure = tenure, .wanted = &wanted, .arena = arena};
+    struct error *err = workflow_lock(tenure, key, arena, &visit.workflow);
+    if (err != NULL)
+        return err;
+    err = visit_load(&visit);
+    visit.ticket = visit.workflow->newest;
+    if (err == NULL && visit.loaded != NULL) {
+        NO_YIELD
+        {
+            look(context, visit.loaded->run, visit.workflow->current);
+        }
+    }
+    workflow_unlock(tenure, visit.workflow);
+    if (err == NULL)
+        err = tenure_wait(tenure, visit.ticket, arena);
+    if (err == NULL && visit.loaded == NULL)
+        err = not_found(key, arena);
+    return err;
+}
+
+struct error *
+shard_look(struct shard *shard, const struct run_key *key,
+           void (*look)(void *context, const struct run *run, const STORED(CurrentRecord) *current),
+           void *context, struct arena *arena)
+{
+    for (int attempt = 1;; attempt++) {
+        struct tenure *tenure;
+        struct error *err = tenure_enter(shard, 0, arena, &tenure);
+        if (err != NULL)
+            return err;
+        err = tenure_look(tenure, key, look, context, arena);
+        bool may_try = tenure->is_over && !shard->is_closing;
+        tenure_leave(tenure);
+        if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
+            return err;
+        mark("look_tried_again");
+    }
+}

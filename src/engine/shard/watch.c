@@ -1,0 +1,143 @@
+/* watch.c - who waits for durable news of a run: records in lists, by run id. See shard.h.
+ *
+ * A watch does not keep its run in memory: a step of the run fires it by the run's id, whoever
+ * loaded the run again meanwhile. Only to begin a watch the run must be in memory, since what is
+ * durable of it is known there; if it is not, the watch fires at once and its owner looks again. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+
+struct watched {
+    struct list watches; /* struct run_watch; never empty */
+    struct slice run_id; /* in the same block */
+};
+
+void
+watches_init(struct tenure *tenure)
+{
+    tenure->watched = map_new();
+}
+
+void
+watches_free(struct tenure *tenure)
+{
+    check(map_count(tenure->watched) == 0);
+    map_free(tenure->watched);
+}
+
+static struct watched *
+watched_of(struct tenure *tenure, const char *run_id)
+{
+    struct slice key = slice_text(run_id);
+    struct watched *watched = map_get(tenure->watched, key);
+    if (watched != NULL)
+        return watched;
+    watched = memory_alloc(sizeof *watched + key.length);
+    list_init(&watched->watches);
+    memcpy(watched + 1, key.data, key.length);
+    watched->run_id = slice_of(watched + 1, key.length);
+    map_put(tenure->watched, key, watched);
+    return watched;
+}
+
+static void
+watched_drop(struct tenure *tenure, struct watched *watched)
+{
+    check(list_is_empty(&watched->watches));
+    map_remove(tenure->watched, watched->run_id);
+    memory_free(watched);
+}
+
+static void
+watched_add(struct watched *watched, struct run_watch *watch)
+{
+    list_push_back(&watched->watches, &watch->node);
+    watch->watched = watched;
+}
+
+/* What is durable of the run says more than the watcher knows, or nothing is known. */
+static bool
+has_news(struct tenure *tenure, const struct run_key *key, int64_t next_event_id)
+{
+    struct arena *arena = arena_new(512);
+    struct workflow *workflow = workflow_find(tenure, key, arena);
+    arena_free(arena);
+    const struct loaded_run *loaded =
+        workflow == NULL ? NULL : workflow_find_run(workflow, key->run_id);
+    return loaded == NULL || loaded->is_durably_closed ||
+           loaded->durable_next_event_id > next_event_id;
+}
+
+void
+shard_watch(struct shard *shard, const struct run_key *key, struct run_watch *watch)
+{
+    check(list_is_empty(&watch->node) && key->run_id[0] != '\0');
+    struct tenure *tenure = shard->tenure;
+    if (tenure == NULL)
+        watch->fire(watch, true);
+    else if (has_news(tenure, key, watch->next_event_id))
+        watch->fire(watch, false);
+    else
+        watched_add(watched_of(tenure, key->run_id), watch);
+}
+
+void
+shard_unwatch(struct shard *shard, struct run_watch *watch)
+{
+    struct watched *watched = watch->watched;
+    list_remove(&watch->node);
+    watch->watched = NULL;
+    if (watched != NULL && list_is_empty(&watched->watches))
+        watched_drop(shard->tenure, watched); /* lists of other tenures are empty: all were fired */
+}
+
+/* Fires all of a list. One that fires may take others back, or begin anew. */
+static void
+fire_all(struct list *watches, bool is_lost)
+{
+    for (struct list *node; (node = list_pop_front(watches)) != NULL;) {
+        struct run_watch *watch = list_entry(node, struct run_watch, node);
+        watch->fire(watch, is_lost);
+    }
+}
+
+/* Moves the watches out that wait for no more than this. */
+static void
+watched_take(struct watched *watched, int64_t next_event_id, struct list *taken)
+{
+    list_each_safe(node, &watched->watches) {
+        struct run_watch *watch = list_entry(node, struct run_watch, node);
+        if (watch->next_event_id >= next_event_id)
+            continue;
+        list_remove(node);
+        watch->watched = NULL;
+        list_push_back(taken, node);
+    }
+}
+
+void
+watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed)
+{
+    struct watched *watched = map_get(tenure->watched, slice_text(run_id));
+    if (watched == NULL)
+        return;
+    struct list taken = LIST_INIT(taken);
+    watched_take(watched, is_closed ? INT64_MAX : next_event_id, &taken);
+    if (list_is_empty(&watched->watches))
+        watched_drop(tenure, watched);
+    fire_all(&taken, false);
+}
+
+void
+watches_lose(struct tenure *tenure)
+{
+    struct list taken = LIST_INIT(taken);
+    size_t cursor = 0;
+    void *value;
+    while (map_next(tenure->watched, &cursor, NULL, &value)) {
+        struct watched *watched = value;
+        watched_take(watched, INT64_MAX, &taken);
+        watched_drop(tenure, watched);
+    }
+    fire_all(&taken, true);
+}

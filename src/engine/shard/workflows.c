@@ -1,0 +1,341 @@
+/* workflows.c - the workflow ids that the owner knows: a lock, the current-run record, loaded runs.
+ *
+ * An id is found or made, pinned and locked by a fiber, and read from the store under the lock. It
+ * is forgotten, the longest unused first, once too many are in memory; one that is pinned is not,
+ * so an id with a step that is not durable is never read from the store (it would lack the step).
+ *
+ * Invariants:
+ *   1. pins == 0 exactly while the id is in workflows.idle; then nobody has or wants its lock.
+ *   2. weight is the number of ids plus the number of loaded runs. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/mark.h"
+
+#define RUNS_KEPT 4 /* of one id, while it is in use; more only as long as they have to */
+
+/* --- ids ---- */
+
+void
+workflows_init(struct tenure *tenure, size_t weight_max)
+{
+    struct workflows *workflows = &tenure->workflows;
+    workflows->by_key = map_new();
+    workflows->weight_max = weight_max;
+    list_init(&workflows->idle);
+    list_init(&workflows->undurable);
+}
+
+/* A domain id is a UUID: it has no slash. */
+static struct slice
+workflow_key(const struct run_key *key, struct arena *arena)
+{
+    return slice_text(arena_format(arena, "%s/%s", key->domain_id, key->workflow_id));
+}
+
+static struct workflow *
+workflow_new(struct tenure *tenure, const struct run_key *key, struct slice map_key)
+{
+    size_t domain_size = strlen(key->domain_id) + 1, id_size = strlen(key->workflow_id) + 1;
+    struct workflow *workflow = memory_zalloc(1, sizeof *workflow + domain_size + id_size);
+    char *text = (char *)(workflow + 1);
+    workflow->domain_id = memcpy(text, key->domain_id, domain_size);
+    workflow->workflow_id = memcpy(text + domain_size, key->workflow_id, id_size);
+    fiber_mutex_init(&workflow->lock);
+    list_init(&workflow->node);
+    list_init(&workflow->runs);
+    map_put(tenure->workflows.by_key, map_key, workflow);
+    tenure->workflows.weight++;
+    return workflow;
+}
+
+static void
+loaded_drop(struct tenure *tenure, struct loaded_run *loaded)
+{
+    list_remove(&loaded->node);
+    run_free(loaded->run);
+    memory_free(loaded);
+    check(tenure->workflows.weight > 0);
+    tenure->workflows.weight--;
+}
+
+static void
+workflow_free(struct tenure *tenure, struct workflow *workflow)
+{
+    check(workflow->lock.owner == NULL && list_is_empty(&workflow->lock.waiters)); /* 1 */
+    list_each_safe(node, &workflow->runs)
+        loaded_drop(tenure, list_entry(node, struct loaded_run, node));
+    list_remove(&workflow->node);
+    arena_free(workflow->current_arena);
+    memory_free(workflow);
+    tenure->workflows.weight--;
+}
+
+/* Forgets what was not used for long. */
+static void
+workflows_trim(struct tenure *tenure)
+{
+    struct workflows *workflows = &tenure->workflows;
+    struct arena *arena = NULL;
+    while (workflows->weight > workflows->weight_max && !list_is_empty(&workflows->idle)) {
+        struct workflow *workflow = list_entry(workflows->idle.next, struct workflow, node);
+        check(workflow->pins == 0);
+        if (arena == NULL)
+            arena = arena_new(1024);
+        struct run_key key = {.domain_id = workflow->domain_id,
+                              .workflow_id = workflow->workflow_id};
+        map_remove(workflows->by_key, workflow_key(&key, arena));
+        workflow_free(tenure, workflow);
+        arena_reset(arena);
+    }
+    arena_free(arena);
+}
+
+static void
+workflow_pin(struct workflow *workflow)
+{
+    workflow->pins++;
+    list_remove(&workflow->node);
+}
+
+static void
+workflow_unpin(struct tenure *tenure, struct workflow *workflow)
+{
+    check(workflow->pins > 0);
+    if (--workflow->pins > 0)
+        return;
+    list_push_back(&tenure->workflows.idle, &workflow->node);
+    workflows_trim(tenure);
+}
+
+struct workflow *
+workflow_find(struct tenure *tenure, const struct run_key *key, struct arena *arena)
+{
+    return map_get(tenure->workflows.by_key, workflow_key(key, arena));
+}
+
+struct error *
+workflow_lock(struct tenure *tenure, const struct run_key *key, struct arena *arena,
+              struct workflow **locked)
+{
+    struct slice map_key = workflow_key(key, arena);
+    struct workflow *workflow = map_get(tenure->workflows.by_key, map_key);
+    if (workflow == NULL)
+        workflow = workflow_new(tenure, key, map_key);
+    workflow_pin(workflow);
+    struct error *err = fiber_mutex_lock(&workflow->lock, arena);
+    if (err != NULL) {
+        workflow_unpin(tenure, workflow);
+        return err;
+    }
+    if (tenure->is_over) {
+        workflow_unlock(tenure, workflow);
+        return tenure_error(tenure, arena);
+    }
+    *locked = workflow;
+    return NULL;
+}
+
+void
+workflow_unlock(struct tenure *tenure, struct workflow *workflow)
+{
+    fiber_mutex_unlock(&workflow->lock);
+    workflow_unpin(tenure, workflow);
+}
+
+/* --- reading ---- */
+
+void
+workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *current)
+{
+    workflow->has_current = true;
+    struct arena *arena = arena_new(512);
+    STORED(CurrentRecord) *copy = NULL;
+    if (current != NULL) {
+        copy = arena_alloc(arena, sizeof *copy);
+        *copy = *current;
+        copy->run_id = arena_text(arena, current->run_id);
+        copy->create_request_id = arena_text(arena, current->create_request_id);
+        copy->chain_request_id = arena_text(arena, current->chain_request_id);
+        copy->chain_run_id = arena_text(arena, current->chain_run_id);
+    }
+    arena_free(workflow->current_arena); /* `current` may lie in it, until now */
+    workflow->current_arena = arena;
+    workflow->current = copy;
+}
+
+/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
+ * in memory, and nothing fits together. Yields. */
+static struct error *
+check_owned(struct tenure *tenure, struct arena *arena)
+{
+    struct shard *shard = tenure->shard;
+    uint64_t guard = 0;
+    struct error *err = NULL;
+    if (!tenure->is_over)
+        err = store_guard(shard->options.store, shard->partition, arena, &guard);
+    if (!tenure->is_over && err == NULL && guard > tenure->range_id) {
+        mark("overtaken_owner_read");
+        shard_lose(tenure, error_new(arena, ERR_FENCED, "shard %u has guard %llu, not %llu",
+                                     shard->options.number, (unsigned long long)guard,
+                                     (unsigned long long)tenure->range_id));
+    }
+    return tenure->is_over ? tenure_error(tenure, arena) : err;
+}
+
+struct error *
+workflow_load_current(struct tenure *tenure, struct workflow *workflow, struct arena *arena)
+{
+    if (workflow->has_current)
+        return NULL;
+    STORED(CurrentRecord) *current = NULL;
+    struct shard *shard = tenure->shard;
+    struct error *err = current_load(shard->options.store, shard->partition, workflow->domain_id,
+                                     workflow->workflow_id, arena, &current);
+    if (err == NULL)
+        err = check_owned(tenure, arena);
+    if (err == NULL)
+        workflow_set_current(workflow, current);
+    return err;
+}
+
+struct loaded_run *
+workflow_find_run(const struct workflow *workflow, const char *run_id)
+{
+    list_each(node, &workflow->runs) {
+        struct loaded_run *loaded = list_entry(node, struct loaded_run, node);
+        if (strcmp(loaded->run->core->run_id, run_id) == 0)
+            return loaded;
+    }
+    return NULL;
+}
+
+struct loaded_run *
+workflow_add_run(struct tenure *tenure, struct workflow *workflow, struct run *run)
+{
+    check(workflow_find_run(workflow, run->core->run_id) == NULL);
+    struct loaded_run *loaded = memory_zalloc(1, sizeof *loaded);
+    loaded->run = run;
+    list_push_front(&workflow->runs, &loaded->node);
+    tenure->workflows.weight++;
+    return loaded;
+}
+
+struct error *
+workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *run_id,
+                  struct arena *arena, struct loaded_run **loaded)
+{
+    *loaded = workflow_find_run(workflow, run_id);
+    if (*loaded != NULL)
+        return NULL;
+    struct run *run = NULL;
+    struct shard *shard = tenure->shard;
+    struct run_key key = {workflow->domain_id, workflow->workflow_id, run_id};
+    struct error *err = run_load(shard->options.store, shard->partition, &key, arena, &run);
+    if (err == NULL)
+        err = check_owned(tenure, arena);
+    if (err != NULL && run != NULL)
+        run_free(run);
+    if (err != NULL || run == NULL)
+        return err;
+    *loaded = workflow_add_run(tenure, workflow, run);
+    (*loaded)->durable_next_event_id = run->core->next_event_id;
+    (*loaded)->is_durably_closed = !run_is_open(run);
+    return NULL;
+}
+
+/* --- when steps become durable ---- */
+
+struct aftermath *
+workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow, ticket_t ticket)
+{
+    struct aftermath *aftermath = memory_zalloc(1, sizeof *aftermath);
+    aftermath->ticket = ticket;
+    aftermath->workflow = workflow;
+    workflow_pin(workflow);
+    workflow->newest = ticket;
+    list_push_back(&tenure->workflows.undurable, &aftermath->node);
+    return aftermath;
+}
+
+void
+aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded)
+{
+    check(aftermath->run_count < STEP_RUNS_MAX);
+    loaded->undurable++;
+    aftermath->runs[aftermath->run_count++] =
+        (struct aftermath_run){.loaded = loaded,
+                               .next_event_id = loaded->run->core->next_event_id,
+                               .is_closed = !run_is_open(loaded->run)};
+}
+
+/* Runs of an id in constant use would gather: those that are over go. */
+static void
+workflow_trim_runs(struct tenure *tenure, struct workflow *workflow)
+{
+    size_t kept = 0;
+    list_each_safe(node, &workflow->runs) {
+        struct loaded_run *loaded = list_entry(node, struct loaded_run, node);
+        bool is_needed = loaded->undurable > 0 || run_is_open(loaded->run);
+        if (!is_needed && kept >= RUNS_KEPT)
+            loaded_drop(tenure, loaded);
+        else
+            kept++;
+    }
+}
+
+static void
+aftermath_run_done(struct tenure *tenure, const struct aftermath_run *done)
+{
+    struct loaded_run *loaded = done->loaded;
+    check(loaded->undurable > 0);
+    loaded->undurable--;
+    loaded->durable_next_event_id = done->next_event_id;
+    loaded->is_durably_closed = done->is_closed;
+    run_compact(loaded->run);
+    if (!tenure->is_over)
+        watches_fire(tenure, loaded->run->core->run_id, done->next_event_id, done->is_closed);
+}
+
+static void
+aftermath_done(struct tenure *tenure, struct aftermath *aftermath)
+{
+    list_remove(&aftermath->node);
+    for (size_t i = 0; i < aftermath->run_count; i++)
+        aftermath_run_done(tenure, &aftermath->runs[i]);
+    if (aftermath->workflow->lock.owner == NULL)
+        workflow_trim_runs(tenure, aftermath->workflow);
+    workflow_unpin(tenure, aftermath->workflow);
+    memory_free(aftermath);
+}
+
+void
+workflows_release(struct tenure *tenure, ticket_t durable)
+{
+    struct list *undurable = &tenure->workflows.undurable;
+    while (!list_is_empty(undurable)) {
+        struct aftermath *aftermath = list_entry(undurable->next, struct aftermath, node);
+        if (aftermath->ticket > durable)
+            return;
+        aftermath_done(tenure, aftermath);
+    }
+}
+
+void
+workflows_free(struct tenure *tenure)
+{
+    struct workflows *workflows = &tenure->workflows;
+    for (struct list *node; (node = list_pop_front(&workflows->undurable)) != NULL;) {
+        struct aftermath *aftermath = list_entry(node, struct aftermath, node);
+        workflow_unpin(tenure, aftermath->workflow);
+        memory_free(aftermath);
+    }
+    size_t cursor = 0;
+    void *value;
+    while (map_next(workflows->by_key, &cursor, NULL, &value)) {
+        check(((struct workflow *)value)->pins == 0);
+        workflow_free(tenure, value);
+    }
+    check(workflows->weight == 0); /* 2 */
+    map_free(workflows->by_key);
+}

@@ -1,0 +1,163 @@
+/* arrive.c - what comes to a list: new offers, returned ones, polls, withdrawals. See inside.h. */
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "matching/inside.h"
+
+/* --- offers --------------------------------------------------------------------------------------
+ */
+
+/* A poll waits, nothing is before the task, and it may go now. */
+static bool
+try_sync_match(struct task_list *list, struct offer *offer)
+{
+    if (list->poll_count == 0 || list->waiting_count > 0 || !list_has_token(list))
+        return false;
+    matching_count(list->place->matching->counters.success_sync, 1);
+    list_match(list, offer);
+    return true;
+}
+
+static bool
+must_store(const struct task_list *list)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    return !list_is_sticky(list) &&
+           (backlog_is_behind(list) || !dynamic_flag(dynamic, DYNAMIC_SYNC_MATCH, &filter));
+}
+
+void
+list_add(struct task_list *list, struct offer *offer)
+{
+    list->used = clock_monotonic();
+    if (list_merge(list, offer))
+        return;
+    if (offer_is_expired(offer, clock_wall())) {
+        list_expire(list, offer);
+        return;
+    }
+    list_know(list, offer);
+    if (must_store(list)) {
+        backlog_push(list, offer);
+        return;
+    }
+    if (try_sync_match(list, offer))
+        return;
+    bool is_full = list->waiting_count >= list_bound(list);
+    if (list_is_sticky(list) && (is_full || !list_is_polled(list)))
+        list_pass_on_one(list, offer);
+    else if (is_full)
+        backlog_push(list, offer);
+    else
+        list_park(list, offer);
+}
+
+void
+list_return(struct task_list *list, struct offer *offer)
+{
+    const struct task *task = offer->task;
+    list->used = clock_monotonic();
+    mark("task_returned");
+    struct outstanding *row = task->row == 0 ? backlog_find(list, task->number) : NULL;
+    if (task->row == 0 && (row == NULL || row->offer != NULL || row->is_done)) {
+        offer_free(offer); /* the store has it, and it is or will be read again */
+        return;
+    }
+    if (list_merge(list, offer))
+        return;
+    if (row != NULL)
+        row->offer = offer;
+    else
+        list_know(list, offer);
+    backlog_number(list, offer);
+    list_push_front(&list->waiting, &offer->node);
+    list->waiting_count++;
+    if (list_is_sticky(list) && !list_is_polled(list))
+        list_pass_on(list);
+    else
+        list_dispatch(list);
+}
+
+void
+list_finish(struct task_list *list, struct offer *offer)
+{
+    int64_t number = offer->task->number;
+    check(offer->task->row == 0 && number != 0);
+    struct outstanding *row = backlog_find(list, number);
+    if (row != NULL && row->offer != NULL) { /* it was read again meanwhile */
+        struct offer *again = row->offer;
+        list_unpark(list, again);
+        offer_free(again);
+        row->offer = NULL;
+    }
+    backlog_finish(list, number);
+    offer_free(offer);
+}
+
+/* --- polls ---------------------------------------------------------------------------------------
+ */
+
+static void
+poll_expired(struct timer *timer)
+{
+    struct poll *poll = container_of(timer, struct poll, timer);
+    struct task_list *list = poll->owner;
+    check(poll->is_parked);
+    list->polled = clock_monotonic();
+    matching_count(list->place->matching->counters.timeouts, 1);
+    poll_go_home(poll, POLL_EMPTY);
+}
+
+static int64_t
+poll_deadline(const struct task_list *list, const struct poll *poll)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    int64_t longest = dynamic_duration(dynamic, DYNAMIC_LONG_POLL_EXPIRATION, &filter);
+    int64_t latest = clock_monotonic() + longest;
+    return poll->expiry < latest ? poll->expiry : latest;
+}
+
+static void
+learn_from(struct task_list *list, const struct poll *poll)
+{
+    list->used = list->polled = clock_monotonic();
+    if (list->domain_name == NULL)
+        list->domain_name = arena_text(list->arena, poll->domain_name);
+    if (poll->type == TASK_ACTIVITY && poll->rate_per_second >= 0)
+        list->rate_asked = poll->rate_per_second;
+    pollers_note(list, poll);
+}
+
+void
+list_poll(struct task_list *list, struct poll *poll)
+{
+    check(poll->type == list->type);
+    learn_from(list, poll);
+    poll->since = clock_monotonic();
+    poll->owner = list;
+    poll->is_parked = true;
+    list_push_back(&list->polls, &poll->node);
+    list->poll_count++;
+    timer_init(&poll->timer, poll_expired);
+    if (list->place->is_drained) {
+        poll_go_home(poll, POLL_EMPTY);
+        return;
+    }
+    timer_start(&poll->timer, poll_deadline(list, poll));
+    list_dispatch(list);
+}
+
+/* A sticky list belongs to one worker. When its last poll is withdrawn the worker is gone: what
+ * waits for it goes to the others at once. */
+void
+list_withdraw(struct task_list *list, struct poll *poll)
+{
+    poll_go_home(poll, POLL_WITHDRAWN);
+    mark("poll_withdrawn");
+    if (!list_is_sticky(list) || list->poll_count > 0)
+        return;
+    list->polled = clock_monotonic() - STICKY_WINDOW;
+    list_pass_on(list);
+}

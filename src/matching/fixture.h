@@ -1,0 +1,70 @@
+/* fixture.h - for the tests of matching: a server's matching on a memory store, doors that poll. */
+#ifndef CADENZA_MATCHING_FIXTURE_H
+#define CADENZA_MATCHING_FIXTURE_H
+
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "matching/matching.h"
+#include "store/memory/memory.h"
+
+#define TASKS_NOTED 200000
+
+/* One life of a process. Lives outside of the simulated host. */
+struct bench {
+    struct memory_base *base;
+    const char *yaml; /* dynamic settings; NULL: defaults */
+    bool is_shared;   /* other hosts use the store, too */
+    void (*body)(struct bench *bench);
+    struct store *store;
+    struct dynamic *dynamic;
+    struct matching *matching;
+    struct arena *arena;
+    double rate;          /* that polls ask for from now on; negative: none */
+    const char *identity; /* of who polls from now on */
+    size_t done;          /* calls of task_done */
+    uint64_t done_range_id;
+    bool is_row_done[TASKS_NOTED]; /* by row */
+    uint64_t handle;               /* of the store */
+};
+
+/* Opens all, runs the body, closes all. A fiber function; the argument is the bench. */
+void bench_life(void *argument);
+/* Runs a body in simulation to its end; a leak fails. */
+void bench_run(void (*body)(struct bench *bench), const char *yaml, unsigned loops);
+/* The same on a bench of the caller's, on its base. */
+void bench_run_on(struct bench *bench, unsigned loops);
+void bench_sleep(struct bench *bench, int64_t duration);
+
+/* Where test tasks go. */
+struct spot {
+    enum task_type type;
+    enum list_kind kind;
+    const char *list, *normal;
+};
+#define DECISIONS  ((struct spot){TASK_DECISION, LIST_NORMAL, "orders", ""})
+#define ACTIVITIES ((struct spot){TASK_ACTIVITY, LIST_NORMAL, "orders", ""})
+#define STICKY     ((struct spot){TASK_DECISION, LIST_STICKY, "host:1", "orders"})
+
+/* The task of a row; its schedule id is the row, too. */
+struct task bench_task(struct spot spot, uint64_t row);
+/* Adds tasks of rows first .. last; each must be taken. */
+void bench_add(struct bench *bench, struct spot spot, uint64_t first, uint64_t last);
+
+/* A door's poll. */
+struct probe {
+    struct poll poll;
+    bool is_back;
+    enum poll_end end;
+    struct fiber *waiter;
+};
+void probe_start(struct bench *bench, struct spot spot, struct probe *probe, int64_t patience);
+/* Waits until it is back. Yields. */
+enum poll_end probe_wait(struct probe *probe);
+/* Polls and waits: the schedule id of the task, 0: none. Tells matching that it was started. */
+int64_t bench_take(struct bench *bench, struct spot spot, int64_t patience);
+/* Frees the task of a probe that is back, after telling that it was started. */
+void probe_finish(struct bench *bench, struct probe *probe);
+/* Takes tasks first .. last in this order, one poll after the other. */
+void bench_expect(struct bench *bench, struct spot spot, int64_t first, int64_t last);
+
+#endif

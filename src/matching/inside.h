@@ -1,0 +1,295 @@
+/* inside.h - task lists from inside. Only files of matching/ include it.
+ *
+ * matching.c is the way between loops, life.c begin and end; list.c lets offers and polls of one
+ * list meet, arrive.c takes what comes to it; tend.c looks after a list from time to time;
+ * pollers.c remembers who polled; backlog.c writes what does not fit into memory and deletes what
+ * is done; outstanding.c keeps what was read; work.c holds the fibers that read; record.c knows how
+ * rows look; describe.c tells.
+ *
+ * An offer is a task in matching's hands. It lies in its own arena, which goes to the door with the
+ * task. On its list it is in exactly one of:
+ *   waiting    in memory, next for a poller; with its outbox row behind it, or its row in the store
+ *   pending    to be stored, not given to the store yet
+ *   in flight  given to the store, not known to be durable
+ * The order of a list is: waiting, rows in the store that were not read yet, in flight, pending.
+ *
+ * Invariants of a backlog:
+ *   1. acked <= read, deleted <= acked, read <= written or nothing is unread.
+ *   2. Every row in the store with a number in (acked, read] has a struct outstanding, unless the
+ *      list is being put away.
+ *   3. Numbers that this owner stores are above all that earlier owners stored: range id r has the
+ *      block (r - 1) * TASK_BLOCK + 1 .. r * TASK_BLOCK, and the guard is raised before a number
+ *      of the next block is written. */
+#ifndef CADENZA_MATCHING_INSIDE_H
+#define CADENZA_MATCHING_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "fiber/sync.h"
+#include "matching/limit.h"
+#include "matching/matching.h"
+
+#define TASKS_MAX         ((size_t)262144) /* in memory, of all lists together */
+#define TASKS_TIGHT       256              /* per list, once half of that is used */
+#define TASK_BLOCK        100000           /* numbers of one range id */
+#define WORKERS_MAX       64               /* fibers per loop that read */
+#define TEND_INTERVAL     (10 * NS_PER_S)
+#define LOOK_INTERVAL     NS_PER_S         /* at what other hosts may have stored */
+#define STICKY_WINDOW     (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
+#define POLLERS_WINDOW    (300 * NS_PER_S) /* pollers that are shown */
+#define POLLERS_MAX       1000             /* remembered per list */
+#define SPILL_BATCHES_MAX 4                /* of a list, that wait at the store */
+#define SPILL_BATCH_TASKS 500
+#define RETRY_FIRST       (20 * NS_PER_MS) /* after the store failed a list */
+#define OUTCOME_MAX       (60 * NS_PER_S)  /* until a door has told what became of a stored task */
+#define RETRY_MAX         (5 * NS_PER_S)
+
+enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH };
+
+struct offer {
+    struct list node;
+    struct letter letter;
+    struct matching *matching;
+    struct arena *arena; /* all of this */
+    struct task *task;
+    enum errand errand;
+    ticket_t ticket; /* in flight: the batch that it is in */
+    bool is_known;   /* in list->known */
+};
+
+/* A stored task that was read and is not done. */
+struct outstanding {
+    struct list node; /* in order of number */
+    int64_t number;
+    struct offer *offer; /* in waiting; NULL: a door has the task */
+    int64_t handed;      /* when the door got it, monotonic */
+    bool is_done;        /* one with a lower number is not */
+};
+
+struct backlog {
+    bool is_loaded;       /* what the store holds is known */
+    bool is_failed;       /* the writer is finished: it is closed and all is read again */
+    bool is_putting_away; /* an idle list stores what it has in memory; nothing is read meanwhile */
+    struct writer *writer; /* NULL: not owned */
+    uint64_t guard;        /* of the partition, as it was read */
+    uint64_t range;        /* of the next number: ours, or the one that we would take */
+    int64_t number_next;
+    int64_t own_from;      /* lower numbers may be somebody else's in the store */
+    int64_t number_parked; /* the highest one in memory so far */
+    struct list pending, in_flight;
+    size_t pending_count;
+    int64_t written, read, acked, deleted;
+    int64_t rows;     /* in the store, or on the way there, and not done, about */
+    int64_t open;     /* outstanding and not done */
+    size_t deletable; /* done since the last deletion */
+    struct list outstanding;
+    struct map64 *by_number; /* the same */
+    struct deferred flush;
+    struct timer retry;
+    int64_t retry_delay;
+    struct fiber_cond loaded;  /* it was tried */
+    bool is_queued, is_worked; /* waits for a worker; has one */
+    struct list work;          /* in place->work */
+};
+
+struct poller {
+    char *identity; /* behind the struct */
+    int64_t seen;   /* wall clock */
+    double rate;
+};
+
+struct task_list {
+    struct place *place;
+    struct arena *arena;
+    struct slice key;
+    const char *domain_id, *domain_name, *name; /* domain_name: NULL until a poller told it */
+    enum task_type type;
+    enum list_kind kind;
+    struct list waiting;
+    size_t waiting_count;
+    struct map64 *known; /* offers with outbox rows, by a mix of shard and row */
+    struct list polls;   /* struct poll, who came first is first */
+    size_t poll_count;
+    struct limit limit;
+    double rate_asked;     /* by the newest poller that gave one */
+    struct timer throttle; /* a token will be there */
+    struct timer tend;
+    struct map *pollers;  /* identity → struct poller, who was seen longest ago is first */
+    int64_t used, polled; /* monotonic: newest add or poll; newest sign of a living poller */
+    int64_t looked;       /* when the store was looked at last */
+    unsigned users;       /* fibers that look at it: it stays */
+    bool is_unloading;    /* a worker closes its writer */
+    struct backlog backlog;
+};
+
+/* The lists of one loop. */
+struct place {
+    struct matching *matching;
+    struct map *lists;
+    struct arena *scratch;
+    struct letter drain;
+    bool is_drained;
+    bool is_closing;
+    struct latch workers;
+    struct list work; /* lists that want a worker */
+};
+
+struct matching {
+    struct matching_options options;
+    atomic_bool is_draining;
+    atomic_size_t held;       /* offers */
+    atomic_size_t travelling; /* letters between loops */
+    struct {
+        struct counter *success, *success_sync, *timeouts, *expired, *stored, *passed_on;
+    } counters; /* NULL without metrics */
+    unsigned loops;
+    struct place places[];
+};
+
+/* --- matching.c --------------------------------------------------------------------------------
+ */
+
+struct offer *offer_new(struct matching *matching, const struct task *task, enum errand errand);
+void offer_free(struct offer *offer);
+/* Lets the offer go to its poller or door: from now on the arena is theirs. */
+void offer_hand_over(struct offer *offer, struct poll *poll);
+/* Sends it to the list that its task names now. */
+void offer_send(struct offer *offer);
+/* Tells the owner of the outbox row, if there is one, that it may go. */
+void offer_row_done(struct offer *offer);
+/* Sends a parked poll home. */
+void poll_go_home(struct poll *poll, enum poll_end end);
+/* Where a list lives. */
+struct place *place_of(struct matching *matching, const char *domain_id, enum task_type type,
+                       const char *name);
+struct loop *place_loop(const struct place *place);
+/* Posts a letter that is never refused; counted until letter_arrived. */
+void matching_send(struct matching *matching, struct loop *to, struct letter *letter);
+void letter_arrived(struct matching *matching);
+void matching_count(struct counter *counter, uint64_t amount);
+
+/* --- list.c: all on the list's loop, no yield ----------------------------------------------------
+ */
+
+struct task_list *list_find(struct place *place, const char *domain_id, enum task_type type,
+                            const char *name);
+/* Finds it or makes it. */
+struct task_list *list_get(struct place *place, const char *domain_id, enum task_type type,
+                           const char *name, enum list_kind kind);
+/* Everything in memory is gone without a trace; the writer must be closed. */
+void list_free(struct task_list *list);
+bool list_is_sticky(const struct task_list *list);
+/* Takes an offer for the end of the list. */
+void list_add(struct task_list *list, struct offer *offer);
+/* Takes an offer back to the front. */
+void list_return(struct task_list *list, struct offer *offer);
+void list_finish(struct task_list *list, struct offer *offer);
+void list_poll(struct task_list *list, struct poll *poll);
+void list_withdraw(struct task_list *list, struct poll *poll);
+/* May a task go now? If not, the list will try again when it may. */
+bool list_has_token(struct task_list *list);
+/* Gives an offer that is in no list to the first poll. */
+void list_match(struct task_list *list, struct offer *offer);
+/* Is the same task here already? Then this offer is gone. */
+bool list_merge(struct task_list *list, struct offer *offer);
+/* Remembers that (shard, row) is here. */
+void list_know(struct task_list *list, struct offer *offer);
+/* Lets them meet as far as possible. */
+void list_dispatch(struct task_list *list);
+/* At the end of those that wait in memory. */
+void list_park(struct task_list *list, struct offer *offer);
+/* Takes an offer out of those that wait in memory. */
+void list_unpark(struct task_list *list, struct offer *offer);
+/* Forgets that (shard, row) is here. */
+void list_forget(struct task_list *list, struct offer *offer);
+/* Drops an offer that waited too long. */
+void list_expire(struct task_list *list, struct offer *offer);
+bool offer_is_expired(const struct offer *offer, int64_t wall);
+/* A sticky list gives an offer, that is in no list, or all that wait to the normal list. */
+void list_pass_on_one(struct task_list *list, struct offer *offer);
+void list_pass_on(struct task_list *list);
+/* Has the (sticky) list a living poller? */
+bool list_is_polled(const struct task_list *list);
+size_t list_bound(const struct task_list *list);
+struct dynamic_filter list_filter(const struct task_list *list);
+
+/* --- tend.c
+ * ---------------------------------------------------------------------------------------- */
+
+/* Looks after the list now and then, from now on. */
+void list_tend_begin(struct task_list *list);
+/* Nothing is in memory but what is in the store, and nobody looks. */
+bool list_is_unused(const struct task_list *list);
+
+/* --- pollers.c
+ * ------------------------------------------------------------------------------------- */
+
+void pollers_note(struct task_list *list, const struct poll *poll);
+/* Forgets who was not seen for POLLERS_WINDOW. */
+void pollers_forget_old(struct task_list *list);
+void pollers_free(struct task_list *list);
+
+/* --- backlog.c: no yield
+ * ----------------------------------------------------------------------------- */
+
+void backlog_init(struct task_list *list);
+/* The writer must be closed. */
+void backlog_free(struct task_list *list);
+/* Are there tasks that come before a new one and are not in memory? */
+bool backlog_is_behind(const struct task_list *list);
+/* Tasks that wait, in memory or in the store, about. */
+int64_t backlog_count(const struct task_list *list);
+/* Does it wait in memory with its row in the store? */
+bool backlog_has_row(const struct task_list *list, const struct offer *offer);
+/* Takes an offer to be stored. */
+void backlog_push(struct task_list *list, struct offer *offer);
+/* Gives an offer that waits in memory its number. */
+void backlog_number(struct task_list *list, struct offer *offer);
+/* Moves what need not be stored after all to those that wait in memory. */
+void backlog_recall(struct task_list *list);
+/* The stored task is done. */
+void backlog_finish(struct task_list *list, int64_t number);
+/* The stored task was read, and waits in memory or is with a door. NULL: it was not read, or is
+ * done. */
+struct outstanding *backlog_find(const struct task_list *list, int64_t number);
+void backlog_note_read(struct task_list *list, int64_t number, struct offer *offer);
+/* All rows up to that number were read. */
+void backlog_read_up_to(struct task_list *list, int64_t number);
+/* Submits what is pending and deletes what is done, as far as there is room. */
+void backlog_flush(struct task_list *list, bool is_last);
+/* Deletes what is done, however little it is. */
+void backlog_delete_done(struct task_list *list);
+/* Drops what was read and is still in the store. */
+void backlog_forget_read(struct task_list *list);
+/* A door has a task for too long: all is read again. */
+void backlog_look_for_lost(struct task_list *list);
+/* Stores all that is in memory. */
+void backlog_put_away(struct task_list *list);
+/* The writer was closed after a failure: what was in flight is pending again. */
+void backlog_recover(struct task_list *list);
+void backlog_told(void *context, ticket_t durable, const struct error *failure);
+
+/* --- work.c
+ * ---------------------------------------------------------------------------------------- */
+
+/* Gives the list to a worker, if there is something to read, take or close. */
+void backlog_kick(struct task_list *list);
+/* Ends all workers of this loop and closes all writers. Yields. */
+void place_stop(struct place *place);
+
+/* --- record.c
+ * -------------------------------------------------------------------------------------- */
+
+struct partition record_partition(const struct task_list *list);
+struct slice record_list_key(struct arena *arena);
+struct slice record_task_key(int64_t number, struct arena *arena);
+struct slice record_list(const struct task_list *list, struct arena *arena);
+struct slice record_task(const struct task *task, struct arena *arena);
+must_use struct error *record_read_list(struct slice bytes, struct arena *arena, int64_t *ack_level,
+                                        int64_t *rows);
+/* A new offer of the row. */
+must_use struct error *record_read_task(struct task_list *list, const struct row *row,
+                                        struct arena *arena, struct offer **offer);
+
+#endif

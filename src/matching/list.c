@@ -1,0 +1,355 @@
+/* list.c - one list: offers meet polls. See inside.h.
+ *
+ * Whoever comes first waits for the other: either polls wait or offers do, unless the list gives
+ * out only so many tasks per second. Nothing here yields; what has to be read or taken first is
+ * left to a worker (work.c), which calls list_dispatch when it is done. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "matching/inside.h"
+
+/* --- finding ------------------------------------------------------------------------------------
+ */
+
+/* Also the name of its partition in the store: domain ids have no slash. */
+static struct slice
+key_of(struct arena *arena, const char *domain_id, enum task_type type, const char *name)
+{
+    const char *word = type == TASK_DECISION ? "decision" : "activity";
+    return slice_text(arena_format(arena, "%s/%s/%s", domain_id, word, name));
+}
+
+static void
+throttle_over(struct timer *timer)
+{
+    list_dispatch(container_of(timer, struct task_list, throttle));
+}
+
+static struct task_list *
+list_new(struct place *place, const char *domain_id, enum task_type type, const char *name)
+{
+    struct arena *arena = arena_new(512);
+    struct task_list *list = arena_make(arena, struct task_list);
+    int64_t now = clock_monotonic();
+    list->place = place;
+    list->arena = arena;
+    list->key = key_of(arena, domain_id, type, name);
+    list->domain_id = arena_text(arena, domain_id);
+    list->name = arena_text(arena, name);
+    list->type = type;
+    list_init(&list->waiting);
+    list_init(&list->polls);
+    list->known = map64_new();
+    list->pollers = map_new();
+    list->rate_asked = LIMIT_RATE_DEFAULT;
+    limit_init(&list->limit, LIMIT_RATE_DEFAULT, now);
+    timer_init(&list->throttle, throttle_over);
+    list->used = list->looked = now;
+    list->polled = now - STICKY_WINDOW;
+    backlog_init(list);
+    list_tend_begin(list);
+    map_put(place->lists, list->key, list);
+    return list;
+}
+
+struct task_list *
+list_find(struct place *place, const char *domain_id, enum task_type type, const char *name)
+{
+    struct task_list *list = map_get(place->lists, key_of(place->scratch, domain_id, type, name));
+    arena_reset(place->scratch);
+    return list;
+}
+
+/* Nothing is on it: it may be of either kind. */
+static bool
+is_blank(const struct task_list *list)
+{
+    const struct backlog *backlog = &list->backlog;
+    return list_is_unused(list) && backlog->read == backlog->written && !backlog->is_worked &&
+           !backlog->is_queued && backlog->writer == NULL;
+}
+
+struct task_list *
+list_get(struct place *place, const char *domain_id, enum task_type type, const char *name,
+         enum list_kind kind)
+{
+    struct task_list *list = list_find(place, domain_id, type, name);
+    if (list == NULL)
+        list = list_new(place, domain_id, type, name);
+    if (list->kind != kind && is_blank(list))
+        list->kind = kind;
+    return list;
+}
+
+static void
+free_offers(struct task_list *list, struct list *offers)
+{
+    struct list *node;
+    while ((node = list_pop_front(offers)) != NULL) {
+        struct offer *offer = list_entry(node, struct offer, node);
+        list_forget(list, offer);
+        offer_free(offer);
+    }
+}
+
+void
+list_free(struct task_list *list)
+{
+    check(list->poll_count == 0 && list->users == 0 && list->backlog.writer == NULL);
+    timer_stop(&list->throttle);
+    timer_stop(&list->tend);
+    free_offers(list, &list->waiting);
+    free_offers(list, &list->backlog.pending);
+    free_offers(list, &list->backlog.in_flight);
+    backlog_free(list);
+    pollers_free(list);
+    check(map64_count(list->known) == 0);
+    map64_free(list->known);
+    void *removed = map_remove(list->place->lists, list->key);
+    check(removed == list);
+    arena_free(list->arena);
+}
+
+/* --- what it is --------------------------------------------------------------------------------
+ */
+
+bool
+list_is_sticky(const struct task_list *list)
+{
+    return list->kind == LIST_STICKY;
+}
+
+struct dynamic_filter
+list_filter(const struct task_list *list)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = list->domain_name;
+    filter.domain_id = list->domain_id;
+    filter.task_list_name = list->name;
+    filter.task_type = (int)list->type;
+    return filter;
+}
+
+static const struct dynamic *
+settings(const struct task_list *list)
+{
+    return list->place->matching->options.dynamic;
+}
+
+size_t
+list_bound(const struct task_list *list)
+{
+    struct dynamic_filter filter = list_filter(list);
+    int64_t bound = dynamic_integer(settings(list), DYNAMIC_TASKS_IN_MEMORY, &filter);
+    bool is_tight = atomic_load(&list->place->matching->held) > TASKS_MAX / 2;
+    if (is_tight && bound > TASKS_TIGHT)
+        bound = TASKS_TIGHT;
+    return bound < 0 ? 0 : (size_t)bound;
+}
+
+bool
+list_is_polled(const struct task_list *list)
+{
+    return list->poll_count > 0 || clock_monotonic() - list->polled < STICKY_WINDOW;
+}
+
+bool
+offer_is_expired(const struct offer *offer, int64_t wall)
+{
+    return offer->task->expiry_time != 0 && offer->task->expiry_time <= wall;
+}
+
+/* --- one task, one offer ------------------------------------------------------------------------
+ */
+
+/* A hint only: two rows may share a number, and then the older is not found any more. */
+static uint64_t
+known_key(const struct task *task)
+{
+    return task->row ^ (uint64_t)task->shard * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static struct offer *
+list_find_known(const struct task_list *list, const struct task *task)
+{
+    struct offer *offer = task->row == 0 ? NULL : map64_get(list->known, known_key(task));
+    if (offer == NULL || offer->task->row != task->row || offer->task->shard != task->shard)
+        return NULL;
+    return offer;
+}
+
+void
+list_know(struct task_list *list, struct offer *offer)
+{
+    if (offer->task->row == 0)
+        return;
+    struct offer *before = map64_put(list->known, known_key(offer->task), offer);
+    if (before != NULL)
+        before->is_known = false;
+    offer->is_known = true;
+}
+
+void
+list_forget(struct task_list *list, struct offer *offer)
+{
+    if (offer->is_known)
+        map64_remove(list->known, known_key(offer->task));
+    offer->is_known = false;
+}
+
+/* The shard was taken anew and offers what is here already: one is enough, for the new owner. */
+bool
+list_merge(struct task_list *list, struct offer *offer)
+{
+    struct offer *known = list_find_known(list, offer->task);
+    if (known == NULL)
+        return false;
+    mark("task_offered_again");
+    if (offer->task->range_id > known->task->range_id)
+        known->task->range_id = offer->task->range_id;
+    offer_free(offer);
+    return true;
+}
+
+/* --- waiting in memory --------------------------------------------------------------------------
+ */
+
+void
+list_park(struct task_list *list, struct offer *offer)
+{
+    check(list_is_empty(&offer->node));
+    backlog_number(list, offer);
+    list_push_back(&list->waiting, &offer->node);
+    list->waiting_count++;
+}
+
+void
+list_unpark(struct task_list *list, struct offer *offer)
+{
+    check(list->waiting_count > 0);
+    list_remove(&offer->node);
+    list->waiting_count--;
+}
+
+void
+list_expire(struct task_list *list, struct offer *offer)
+{
+    check(list_is_empty(&offer->node));
+    mark("task_expired");
+    matching_count(list->place->matching->counters.expired, 1);
+    list_forget(list, offer);
+    offer_row_done(offer);
+    if (offer->task->row == 0)
+        backlog_finish(list, offer->task->number);
+    offer_free(offer);
+}
+
+void
+list_pass_on_one(struct task_list *list, struct offer *offer)
+{
+    struct task *task = offer->task;
+    check(list_is_sticky(list) && list_is_empty(&offer->node));
+    if (task->normal_list[0] == '\0') { /* there is nobody else */
+        list_park(list, offer);
+        return;
+    }
+    list_forget(list, offer);
+    mark("sticky_task_passed_on");
+    matching_count(list->place->matching->counters.passed_on, 1);
+    task->kind = LIST_NORMAL;
+    task->list = task->normal_list;
+    task->normal_list = "";
+    task->number = 0;
+    offer->errand = ERRAND_ADD;
+    offer_send(offer);
+}
+
+void
+list_pass_on(struct task_list *list)
+{
+    struct list passing;
+    list_init(&passing);
+    list_splice_back(&passing, &list->waiting);
+    list->waiting_count = 0;
+    struct list *node;
+    while ((node = list_pop_front(&passing)) != NULL)
+        list_pass_on_one(list, list_entry(node, struct offer, node));
+}
+
+/* --- meeting -------------------------------------------------------------------------------------
+ */
+
+static void
+list_set_rate(struct task_list *list)
+{
+    if (list->type != TASK_ACTIVITY)
+        return;
+    struct dynamic_filter filter = list_filter(list);
+    double rate = dynamic_number(settings(list), DYNAMIC_TASK_LIST_RATE, &filter);
+    if (rate <= 0)
+        rate = list->rate_asked;
+    if (rate != list->limit.rate)
+        limit_set_rate(&list->limit, rate, clock_monotonic());
+}
+
+bool
+list_has_token(struct task_list *list)
+{
+    if (list->type != TASK_ACTIVITY)
+        return true;
+    list_set_rate(list);
+    int64_t wait = limit_take(&list->limit, clock_monotonic());
+    if (wait > 0 && wait < LIMIT_NEVER)
+        timer_start(&list->throttle, clock_monotonic() + wait);
+    return wait == 0;
+}
+
+void
+list_match(struct task_list *list, struct offer *offer)
+{
+    check(list->poll_count > 0 && list_is_empty(&offer->node));
+    struct poll *poll = list_entry(list->polls.next, struct poll, node);
+    list_forget(list, offer);
+    struct outstanding *row = backlog_find(list, offer->task->number);
+    if (row != NULL && row->offer == offer) {
+        row->offer = NULL;
+        row->handed = clock_monotonic();
+    }
+    offer_hand_over(offer, poll);
+    poll->backlog = backlog_count(list);
+    list->polled = clock_monotonic();
+    matching_count(list->place->matching->counters.success, 1);
+    poll_go_home(poll, POLL_MATCHED);
+}
+
+/* The first that waits and has not waited too long; NULL: none. */
+static struct offer *
+list_first(struct task_list *list)
+{
+    int64_t wall = clock_wall();
+    for (;;) {
+        if (list_is_empty(&list->waiting))
+            backlog_recall(list);
+        if (list_is_empty(&list->waiting))
+            return NULL;
+        struct offer *offer = list_entry(list->waiting.next, struct offer, node);
+        if (!offer_is_expired(offer, wall))
+            return offer;
+        list_unpark(list, offer);
+        list_expire(list, offer);
+    }
+}
+
+void
+list_dispatch(struct task_list *list)
+{
+    while (list->poll_count > 0) {
+        struct offer *offer = list_first(list);
+        if (offer == NULL || !list_has_token(list))
+            break;
+        list_unpark(list, offer);
+        list_match(list, offer);
+    }
+    backlog_kick(list);
+}

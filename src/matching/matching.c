@@ -1,0 +1,298 @@
+/* matching.c - the doors of matching, and the way between loops. See matching.h.
+ *
+ * A list lives on the loop that its key hashes to; what comes from another loop travels there as a
+ * letter: an offer carries its own, a poll has one of the door's memory. New offers and new polls
+ * may be refused where the mailbox is full. What follows from something accepted (a poll that comes
+ * back, a task that is returned, passed on or done) may not, and is bounded by it.
+ *
+ * Withdrawing a poll needs a second letter, since the first may still be on its way. The list ends
+ * the poll by it, or, if the poll had ended by itself, sends it back: the door gets its poll only
+ * when neither letter is out any more. */
+#include "matching/matching.h"
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "matching/inside.h"
+
+/* --- where things live -------------------------------------------------------------------------
+ */
+
+struct place *
+place_of(struct matching *matching, const char *domain_id, enum task_type type, const char *name)
+{
+    uint64_t hash = map_hash(slice_text(name)) ^ map_hash(slice_text(domain_id)) * 31;
+    return &matching->places[(hash + (uint64_t)type) % matching->loops];
+}
+
+struct loop *
+place_loop(const struct place *place)
+{
+    return loop_at((unsigned)(place - place->matching->places));
+}
+
+static bool
+place_is_here(const struct place *place)
+{
+    return place_loop(place) == loop_self();
+}
+
+void
+letter_arrived(struct matching *matching)
+{
+    size_t before = atomic_fetch_sub(&matching->travelling, 1);
+    check(before > 0);
+}
+
+void
+matching_send(struct matching *matching, struct loop *to, struct letter *letter)
+{
+    atomic_fetch_add(&matching->travelling, 1);
+    loop_post_answer(to, letter);
+}
+
+static bool
+matching_try_send(struct matching *matching, struct loop *to, struct letter *letter)
+{
+    atomic_fetch_add(&matching->travelling, 1);
+    if (loop_post(to, letter))
+        return true;
+    atomic_fetch_sub(&matching->travelling, 1);
+    return false;
+}
+
+void
+matching_count(struct counter *counter, uint64_t amount)
+{
+    if (counter != NULL)
+        counter_add(counter, amount);
+}
+
+/* --- offers --------------------------------------------------------------------------------------
+ */
+
+struct offer *
+offer_new(struct matching *matching, const struct task *task, enum errand errand)
+{
+    struct arena *arena = arena_new(512);
+    struct offer *offer = arena_make(arena, struct offer);
+    offer->arena = arena;
+    offer->matching = matching;
+    offer->task = task_copy(task, arena);
+    offer->errand = errand;
+    list_init(&offer->node);
+    atomic_fetch_add(&matching->held, 1);
+    return offer;
+}
+
+void
+offer_free(struct offer *offer)
+{
+    check(list_is_empty(&offer->node) && !offer->is_known);
+    atomic_fetch_sub(&offer->matching->held, 1);
+    arena_free(offer->arena);
+}
+
+void
+offer_hand_over(struct offer *offer, struct poll *poll)
+{
+    check(list_is_empty(&offer->node) && !offer->is_known);
+    atomic_fetch_sub(&offer->matching->held, 1);
+    poll->task = offer->task;
+    poll->task_arena = offer->arena;
+}
+
+void
+offer_row_done(struct offer *offer)
+{
+    struct matching *matching = offer->matching;
+    unsigned here = loop_index(loop_self());
+    if (offer->task->row == 0 || matching->places[here].is_drained)
+        return;
+    matching->options.task_done(matching->options.context, offer->task);
+}
+
+static void
+offer_run(struct offer *offer)
+{
+    const struct task *task = offer->task;
+    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    check(place_is_here(place));
+    struct task_list *list = list_get(place, task->domain_id, task->type, task->list, task->kind);
+    switch (offer->errand) {
+    case ERRAND_ADD:
+        list_add(list, offer);
+        break;
+    case ERRAND_RETURN:
+        list_return(list, offer);
+        break;
+    case ERRAND_FINISH:
+        list_finish(list, offer);
+        break;
+    }
+}
+
+static void
+offer_delivered(struct letter *letter)
+{
+    struct offer *offer = container_of(letter, struct offer, letter);
+    letter_arrived(offer->matching);
+    offer_run(offer);
+}
+
+void
+offer_send(struct offer *offer)
+{
+    const struct task *task = offer->task;
+    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    offer->letter.deliver = offer_delivered;
+    if (place_is_here(place))
+        offer_run(offer);
+    else
+        matching_send(offer->matching, place_loop(place), &offer->letter);
+}
+
+bool
+matching_add(struct matching *matching, const struct task *task)
+{
+    if (atomic_load(&matching->is_draining) || atomic_load(&matching->held) >= TASKS_MAX)
+        return false;
+    struct offer *offer = offer_new(matching, task, ERRAND_ADD);
+    struct place *place = place_of(matching, task->domain_id, task->type, task->list);
+    offer->task->number = 0;
+    offer->letter.deliver = offer_delivered;
+    if (place_is_here(place)) {
+        offer_run(offer);
+        return true;
+    }
+    if (matching_try_send(matching, place_loop(place), &offer->letter))
+        return true;
+    offer_free(offer);
+    return false;
+}
+
+void
+matching_return(struct matching *matching, const struct task *task)
+{
+    offer_send(offer_new(matching, task, ERRAND_RETURN));
+}
+
+void
+matching_finish(struct matching *matching, const struct task *task)
+{
+    if (task->row == 0 && task->number != 0)
+        offer_send(offer_new(matching, task, ERRAND_FINISH));
+}
+
+/* --- polls ---------------------------------------------------------------------------------------
+ */
+
+/* Both letters are home, or one that was never sent. */
+static void
+poll_give_back(struct poll *poll)
+{
+    check(!poll->is_parked);
+    poll->back(poll, poll->end);
+}
+
+static void
+poll_came_home(struct letter *letter)
+{
+    struct poll *poll = container_of(letter, struct poll, letter);
+    struct matching *matching = poll->owner;
+    letter_arrived(matching);
+    check(poll->home == loop_self() && !poll->is_ended);
+    poll->is_ended = true;
+    if (!poll->is_recalled || poll->end == POLL_WITHDRAWN)
+        poll_give_back(poll);
+}
+
+void
+poll_go_home(struct poll *poll, enum poll_end end)
+{
+    struct task_list *list = poll->owner;
+    check(poll->is_parked && list->poll_count > 0);
+    list_remove(&poll->node);
+    list->poll_count--;
+    timer_stop(&poll->timer);
+    poll->is_parked = false;
+    poll->end = end;
+    poll->waited = clock_monotonic() - poll->since;
+    poll->owner = list->place->matching;
+    poll->letter.deliver = poll_came_home;
+    matching_send(list->place->matching, poll->home, &poll->letter);
+}
+
+static void
+poll_delivered(struct letter *letter)
+{
+    struct poll *poll = container_of(letter, struct poll, letter);
+    struct matching *matching = poll->owner;
+    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    check(place_is_here(place) && !poll->is_parked);
+    letter_arrived(matching);
+    list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+}
+
+void
+matching_poll(struct matching *matching, struct poll *poll)
+{
+    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    poll->home = loop_self();
+    poll->owner = matching;
+    poll->task = NULL;
+    poll->task_arena = NULL;
+    poll->failure = NULL;
+    poll->backlog = poll->waited = 0;
+    poll->is_parked = poll->is_recalled = poll->is_ended = false;
+    list_init(&poll->node);
+    poll->letter.deliver = poll_delivered;
+    if (place_is_here(place)) {
+        list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+    } else if (!matching_try_send(matching, place_loop(place), &poll->letter)) {
+        poll->end = POLL_FAILED;
+        poll->failure = "Too much is on its way to the task list, try again.";
+        poll->letter.deliver = poll_came_home;
+        matching_send(matching, poll->home, &poll->letter);
+    }
+}
+
+/* The poll had ended before the recall came to its list. */
+static void
+recall_came_home(struct letter *letter)
+{
+    struct poll *poll = container_of(letter, struct poll, recall);
+    letter_arrived(poll->owner);
+    check(poll->is_ended); /* one sender's letters arrive in order */
+    poll_give_back(poll);
+}
+
+static void
+recall_delivered(struct letter *letter)
+{
+    struct poll *poll = container_of(letter, struct poll, recall);
+    if (poll->is_parked) {
+        struct task_list *list = poll->owner;
+        letter_arrived(list->place->matching);
+        list_withdraw(list, poll);
+        return;
+    }
+    poll->recall.deliver = recall_came_home;
+    loop_post_answer(poll->home, &poll->recall); /* still the same letter: counted once */
+}
+
+void
+matching_withdraw(struct matching *matching, struct poll *poll)
+{
+    check(poll->home == loop_self() && (!poll->is_ended || poll->is_recalled));
+    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    if (place_is_here(place)) {
+        if (poll->is_parked)
+            list_withdraw(poll->owner, poll);
+        return;
+    }
+    if (poll->is_recalled)
+        return;
+    poll->is_recalled = true;
+    poll->recall.deliver = recall_delivered;
+    matching_send(matching, place_loop(place), &poll->recall);
+}

@@ -1,0 +1,113 @@
+/* matching.h - task lists: tasks meet pollers.
+ *
+ * A list (domain, name, type) lives on one loop. A task that finds a waiting poller goes to it at
+ * once; else it waits in memory up to a bound, then in the store, in order. A task in memory has
+ * its outbox row behind it (route/task.h): a crash loses nothing, the shard offers it again. A task
+ * that was stored needs the row no more.
+ *
+ * A poll is a record of its door's, not a fiber. It is in one of three hands: the door's,
+ * matching's while it waits, the door's again once it was matched, has expired or was withdrawn. */
+#ifndef CADENZA_MATCHING_MATCHING_H
+#define CADENZA_MATCHING_MATCHING_H
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "config/dynamic.h"
+#include "fiber/loop.h"
+#include "fiber/timer.h"
+#include "route/task.h"
+#include "store/store.h"
+#include "uber/cadence/api/v1/tasklist.pb-c.h"
+#include "wire/names.h"
+
+struct matching_options {
+    struct store *store;
+    const struct dynamic *dynamic;
+    const struct log *log;
+    struct metrics *metrics;
+    const char *host;
+    bool is_alone; /* no other host has lists in this store */
+    /* The task needs its outbox row no more (stored, or dropped as expired). Any loop; no yield.
+     * Not called any more on a loop that matching_drain has reached. */
+    void (*task_done)(void *context, const struct task *task);
+    void *context;
+};
+
+struct matching;
+
+struct matching *matching_new(const struct matching_options *options);
+/* Every poll was ended (matching_drain), nobody adds. On loop 0. Yields; deaf to cancel. */
+void matching_free(struct matching *matching);
+/* From now on every poll ends empty, those that wait now included, and no task is taken. Any loop;
+ * no yield. */
+void matching_drain(struct matching *matching);
+
+/* Takes a task. Any loop; no yield; copies it. A sticky list that nobody polled in the last ten
+ * seconds passes it on to its normal list. False: no room now, try again later. */
+must_use bool matching_add(struct matching *matching, const struct task *task);
+
+/* Why a poll comes back. */
+enum poll_end {
+    POLL_MATCHED,   /* `task` is set: the door records its start */
+    POLL_EMPTY,     /* its time is over, or the server drains */
+    POLL_WITHDRAWN, /* the door asked for it */
+    POLL_FAILED,    /* no room, or the store failed: `failure` says why */
+};
+
+struct poll {
+    /* Set by the door before matching_poll; must stay until the poll comes back. */
+    enum task_type type;
+    enum list_kind kind;
+    const char *domain_id, *domain_name;
+    const char *list;
+    const char *base_list; /* of a sticky one: the normal list; else "" */
+    const char *identity;
+    double rate_per_second; /* activity polls; negative: not given */
+    int64_t expiry;         /* monotonic: comes back empty then */
+    /* Called exactly once per matching_poll, on the loop that called it, no yield: the poll is the
+     * door's again. */
+    void (*back)(struct poll *poll, enum poll_end end);
+    /* Filled when it comes back. */
+    struct task *task;        /* in task_arena */
+    struct arena *task_arena; /* the door's: freed by it */
+    int64_t backlog;          /* tasks that wait, about */
+    int64_t waited;           /* ns between poll and match */
+    const char *failure;
+    /* matching's own; of the loop that the poll is on now. */
+    struct letter letter; /* to the list, and back */
+    struct list node;     /* where it is parked */
+    struct timer timer;   /* its expiry */
+    struct loop *home;    /* that called matching_poll */
+    void *owner;
+    int64_t since; /* when it came to the list, monotonic */
+    enum poll_end end;
+    bool is_parked;
+    /* Of its home loop alone. */
+    struct letter recall; /* withdraws it */
+    bool is_recalled;     /* the recall is on its way, or arrived */
+    bool is_ended;        /* `letter` is back; a recall that is still out is waited for */
+};
+
+/* Gives a poll to its list. It waits until `expiry`, but not longer than
+ * matching.longPollExpirationInterval. Any loop; no yield; never calls `back` itself. */
+void matching_poll(struct matching *matching, struct poll *poll);
+/* Asks for it back; on its home loop, only between matching_poll and `back`. It may come back
+ * matched all the same. No yield. */
+void matching_withdraw(struct matching *matching, struct poll *poll);
+/* A matched task that was not started (its poller had gone before): it goes to the next poller,
+ * before the others. Any loop; no yield; copies it. */
+void matching_return(struct matching *matching, const struct task *task);
+/* A matched task was started, or was found to be void: a stored one (row 0) is deleted. The door
+ * calls either this or matching_return, once for each matched poll; a stored task of which neither
+ * was told is offered again after a minute, and found started then. Any loop; no yield. */
+void matching_finish(struct matching *matching, const struct task *task);
+
+/* What DescribeTaskList tells: pollers of the last five minutes, and on request the list's figures.
+ * Yields. */
+must_use struct error *matching_describe(struct matching *matching, enum task_type type,
+                                         const char *domain_id, const char *list, bool has_status,
+                                         struct arena *arena, API(PollerInfo) ***pollers,
+                                         size_t *poller_count, API(TaskListStatus) **status);
+
+#endif

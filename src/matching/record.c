@@ -1,0 +1,121 @@
+/* record.c - how task lists and tasks look in the store. See inside.h. */
+#include "base/check.h"
+#include "cadenza/storage/v1/run.pb-c.h"
+#include "fiber/clock.h"
+#include "matching/inside.h"
+#include "store/key.h"
+#include "wire/message.h"
+
+#define FORMAT 1
+
+struct partition
+record_partition(const struct task_list *list)
+{
+    return (struct partition){.kind = PARTITION_TASK_LIST, .name = list->key};
+}
+
+static struct slice
+number_key(uint64_t number, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_u64(&key, number);
+    return key_end(&key);
+}
+
+struct slice
+record_list_key(struct arena *arena)
+{
+    return number_key(0, arena);
+}
+
+struct slice
+record_task_key(int64_t number, struct arena *arena)
+{
+    check(number >= 0);
+    return number_key((uint64_t)number, arena);
+}
+
+struct slice
+record_list(const struct task_list *list, struct arena *arena)
+{
+    STORED(TaskListRecord) *record = message_new(arena, STORED_TYPE(task_list_record));
+    record->format = FORMAT;
+    record->range_id = list->backlog.range;
+    record->ack_level = (uint64_t)list->backlog.acked;
+    record->backlog = list->backlog.rows;
+    record->last_updated_time = clock_wall();
+    return message_encode(arena, &record->base);
+}
+
+struct slice
+record_task(const struct task *task, struct arena *arena)
+{
+    STORED(TaskRow) *record = message_new(arena, STORED_TYPE(task_row));
+    record->format = FORMAT;
+    record->domain_id = (char *)task->run_domain_id;
+    record->workflow_id = (char *)task->workflow_id;
+    record->run_id = (char *)task->run_id;
+    record->schedule_id = task->schedule_id;
+    record->attempt = task->attempt;
+    record->created_time = task->created_time;
+    record->expiry_time = task->expiry_time;
+    record->shard = task->shard;
+    return message_encode(arena, &record->base);
+}
+
+static struct error *
+check_format(uint32_t format, struct arena *arena)
+{
+    if (format == FORMAT)
+        return NULL;
+    return error_new(arena, ERR_CORRUPT, "form %u of a task list's row is not known", format);
+}
+
+struct error *
+record_read_list(struct slice bytes, struct arena *arena, int64_t *ack_level, int64_t *rows)
+{
+    STORED(TaskListRecord) *record = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(task_list_record), bytes, &record);
+    if (err == NULL)
+        err = check_format(record->format, arena);
+    if (err != NULL)
+        return err;
+    *ack_level = (int64_t)record->ack_level;
+    *rows = record->backlog;
+    return NULL;
+}
+
+struct error *
+record_read_task(struct task_list *list, const struct row *row, struct arena *arena,
+                 struct offer **offer)
+{
+    STORED(TaskRow) *record = NULL;
+    struct slice key = row->key;
+    uint64_t number;
+    if (!key_take_u64(&key, &number))
+        return error_new(arena, ERR_CORRUPT, "the key of a stored task is not a number");
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(task_row), row->value, &record);
+    if (err == NULL)
+        err = check_format(record->format, arena);
+    if (err != NULL)
+        return err;
+    struct task task = {.type = list->type,
+                        .kind = list->kind,
+                        .domain_id = list->domain_id,
+                        .list = list->name,
+                        .normal_list = "",
+                        .run_domain_id = record->domain_id,
+                        .workflow_id = record->workflow_id,
+                        .run_id = record->run_id,
+                        .schedule_id = record->schedule_id,
+                        .attempt = record->attempt,
+                        .created_time = record->created_time,
+                        .expiry_time = record->expiry_time,
+                        .shard = record->shard,
+                        .number = (int64_t)number};
+    *offer = offer_new(list->place->matching, &task, ERRAND_ADD);
+    return NULL;
+}

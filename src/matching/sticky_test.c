@@ -1,0 +1,73 @@
+/* sticky_test.c - lists that belong to one worker: their tasks go to the normal list when it is
+ * gone. In simulation. */
+#include "base/test.h"
+#include "matching/fixture.h"
+
+#define SHORT (100 * NS_PER_MS)
+
+static void
+sticky(struct bench *bench)
+{
+    bench_add(bench, STICKY, 1, 1); /* nobody ever polled it */
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 1);
+
+    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
+    bench_sleep(bench, 9 * NS_PER_S);
+    bench_add(bench, STICKY, 2, 2); /* polled lately: it waits for its worker */
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
+    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 2);
+
+    bench_sleep(bench, 11 * NS_PER_S);
+    int64_t began = clock_monotonic();
+    bench_add(bench, STICKY, 3, 3);
+    EXPECT_EQ(bench_take(bench, DECISIONS, NS_PER_S), 3);
+    EXPECT(clock_monotonic() - began < SHORT); /* at once */
+}
+
+TEST(sticky, a_sticky_list_without_a_poll_in_ten_seconds_passes_tasks_on_at_once, "A-090")
+{
+    bench_run(sticky, NULL, 1);
+    bench_run(sticky, NULL, 3);
+}
+
+static void
+sticky_worker_dies(struct bench *bench)
+{
+    struct probe one, two;
+    probe_start(bench, STICKY, &one, NS_PER_S);
+    probe_start(bench, STICKY, &two, NS_PER_S);
+    bench_sleep(bench, SHORT);
+    bench_add(bench, STICKY, 1, 1);
+    EXPECT_EQ(probe_wait(&one), POLL_MATCHED);
+    matching_withdraw(bench->matching, &two.poll);
+    EXPECT_EQ(probe_wait(&two), POLL_WITHDRAWN);
+    matching_return(bench->matching, one.poll.task); /* the connection broke under the answer */
+    arena_free(one.poll.task_arena);
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 1);
+    bench_add(bench, STICKY, 2, 2);
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 2);
+}
+
+TEST(sticky, when_the_last_poll_of_a_sticky_list_is_withdrawn_its_tasks_go_to_the_normal_list,
+     "A-090")
+{
+    bench_run(sticky_worker_dies, NULL, 1);
+    bench_run(sticky_worker_dies, NULL, 3);
+}
+
+static void
+sticky_overflows(struct bench *bench)
+{
+    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
+    bench_add(bench, STICKY, 1, 5);
+    bench_sleep(bench, SHORT);
+    bench_expect(bench, STICKY, 1, 3);
+    bench_expect(bench, DECISIONS, 4, 5);
+    EXPECT_EQ(memory_base_rows(bench->base), 0);
+}
+
+TEST(sticky, what_a_sticky_list_cannot_hold_goes_to_the_normal_list_and_is_not_stored)
+{
+    bench_run(sticky_overflows,
+              "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
+}

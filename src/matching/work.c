@@ -1,0 +1,346 @@
+/* work.c - the part of a backlog that waits for the store: looking, taking, reading, closing. See
+ * inside.h.
+ *
+ * A list that wants something of the kind is queued for a worker, one of a few fibers per loop. The
+ * worker asks the list for its next step until there is none. A partition is taken when there is
+ * something to store, or something stored to hand out; a list that never overflows writes nothing.
+ * When the store fails a list its writer is closed, what was read is forgotten, and after a pause
+ * all begins again with looking: tasks that were not stored have their outbox rows still. */
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "matching/inside.h"
+#include "store/key.h"
+
+/* --- what is to be done --------------------------------------------------------------------------
+ */
+
+enum step { STEP_NONE, STEP_CLOSE, STEP_LOOK, STEP_TAKE, STEP_READ, STEP_FLUSH };
+
+static int64_t
+page_size(const struct task_list *list)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    int64_t size = dynamic_integer(dynamic, DYNAMIC_TASKS_READ_BATCH, &filter);
+    return size < 1 ? 1 : size;
+}
+
+/* Are stored tasks wanted in memory? */
+static bool
+wants_rows(const struct task_list *list)
+{
+    const struct backlog *backlog = &list->backlog;
+    if (backlog->read >= backlog->written || backlog->is_putting_away)
+        return false;
+    return list_is_polled(list) && (int64_t)list->waiting_count * 4 < page_size(list);
+}
+
+static enum step
+next_step(const struct task_list *list)
+{
+    const struct backlog *backlog = &list->backlog;
+    if (list_is_sticky(list) || timer_is_pending(&backlog->retry) || list->place->is_closing)
+        return STEP_NONE;
+    if (backlog->is_failed || list->is_unloading)
+        return STEP_CLOSE;
+    if (!backlog->is_loaded)
+        return STEP_LOOK;
+    bool has_pending = !list_is_empty(&backlog->pending);
+    if (backlog->writer == NULL)
+        return has_pending || wants_rows(list) ? STEP_TAKE : STEP_NONE;
+    if (wants_rows(list))
+        return STEP_READ;
+    bool is_stuck = has_pending && list_is_empty(&backlog->in_flight);
+    return is_stuck && !writer_has_room(backlog->writer) ? STEP_FLUSH : STEP_NONE;
+}
+
+/* --- steps: all yield ----------------------------------------------------------------------------
+ */
+
+/* The highest number that is stored; `floor` if there is none above it. */
+static struct error *
+read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t *highest)
+{
+    struct scan scan = {.partition = record_partition(list),
+                        .kind = ROW_TASK,
+                        .from = record_task_key(floor + 1, arena),
+                        .rows_max = 1,
+                        .is_backward = true};
+    struct rows rows;
+    struct error *err = store_scan(list->place->matching->options.store, &scan, arena, &rows);
+    if (err != NULL)
+        return err;
+    uint64_t number = (uint64_t)floor;
+    if (rows.count > 0 && !key_take_u64(&rows.row[0].key, &number))
+        return error_new(arena, ERR_CORRUPT, "the key of a stored task is not a number");
+    *highest = (int64_t)number;
+    return NULL;
+}
+
+struct look {
+    uint64_t guard;
+    int64_t acked, rows, written;
+};
+
+static struct error *
+read_store(struct task_list *list, struct arena *arena, struct look *look)
+{
+    struct store *store = list->place->matching->options.store;
+    struct partition partition = record_partition(list);
+    struct error *err = store_guard(store, partition, arena, &look->guard);
+    bool found = false;
+    struct slice value;
+    if (err == NULL && look->guard > 0)
+        err = store_get(store, partition, ROW_TASK_LIST, record_list_key(arena), arena, &found,
+                        &value);
+    if (err == NULL && found)
+        err = record_read_list(value, arena, &look->acked, &look->rows);
+    look->written = look->acked;
+    if (err == NULL && found)
+        err = read_highest(list, look->acked, arena, &look->written);
+    return err;
+}
+
+/* What the store holds is what this list has from now on. */
+static void
+adopt(struct task_list *list, const struct look *look)
+{
+    struct backlog *backlog = &list->backlog;
+    int64_t first = (int64_t)look->guard * TASK_BLOCK + 1; /* of the range that we would take */
+    check(backlog->writer == NULL && list_is_empty(&backlog->outstanding));
+    backlog->guard = look->guard;
+    if (backlog->range < look->guard + 1) {
+        backlog->range = look->guard + 1;
+        backlog->number_next = first;
+    }
+    backlog->own_from = first;
+    backlog->acked = backlog->read = backlog->deleted = look->acked;
+    backlog->written = look->written;
+    backlog->rows = look->written > look->acked ? look->rows : 0;
+    backlog->is_loaded = true;
+    backlog->retry_delay = 0;
+    backlog_recall(list);
+}
+
+static struct error *
+step_look(struct task_list *list, struct arena *arena)
+{
+    struct backlog *backlog = &list->backlog;
+    struct look look = {0};
+    struct error *err = read_store(list, arena, &look);
+    list->looked = clock_monotonic();
+    if (err != NULL)
+        return err;
+    if (backlog->writer == NULL)
+        adopt(list, &look);
+    else if (look.guard > writer_guard(backlog->writer))
+        backlog->is_failed = true; /* another host has it */
+    else
+        backlog->is_loaded = true;
+    return NULL;
+}
+
+static struct error *
+step_take(struct task_list *list, struct arena *arena)
+{
+    struct backlog *backlog = &list->backlog;
+    struct store *store = list->place->matching->options.store;
+    check(backlog->writer == NULL && backlog->range > backlog->guard);
+    struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
+    batch_put(batch, ROW_TASK_LIST, record_list_key(arena), record_list(list, arena));
+    struct writer *writer = writer_open(store, batch->partition, backlog->guard, SPILL_BATCHES_MAX);
+    backlog->writer = writer;
+    writer_on_durable(writer, backlog_told, list);
+    ticket_t ticket = writer_submit(writer, batch);
+    mark("task_list_taken");
+    return writer_wait(writer, ticket, arena);
+}
+
+static void
+take_row(struct task_list *list, const struct row *row, struct arena *arena)
+{
+    struct slice key = row->key;
+    uint64_t number = 0;
+    struct offer *offer = NULL;
+    struct error *err = record_read_task(list, row, arena, &offer);
+    if (err != NULL) {
+        log_fail(list->place->matching->options.log, "a stored task is not readable",
+                 log_text("task-list", list->name), log_error(err));
+        if (key_take_u64(&key, &number) && (int64_t)number > list->backlog.read) {
+            backlog_note_read(list, (int64_t)number, NULL);
+            backlog_finish(list, (int64_t)number);
+        }
+        return;
+    }
+    bool is_expired = offer_is_expired(offer, clock_wall());
+    backlog_note_read(list, offer->task->number, is_expired ? NULL : offer);
+    if (is_expired)
+        list_expire(list, offer);
+    else
+        list_park(list, offer);
+}
+
+static struct error *
+step_read(struct task_list *list, struct arena *arena)
+{
+    struct backlog *backlog = &list->backlog;
+    int64_t written = backlog->written;
+    check(backlog->writer != NULL && backlog->read < written);
+    struct scan scan = {.partition = record_partition(list),
+                        .kind = ROW_TASK,
+                        .from = record_task_key(backlog->read + 1, arena),
+                        .to = record_task_key(written + 1, arena),
+                        .rows_max = (size_t)page_size(list)};
+    struct rows rows;
+    struct error *err = store_scan(list->place->matching->options.store, &scan, arena, &rows);
+    if (err != NULL || backlog->is_failed)
+        return err;
+    for (size_t i = 0; i < rows.count; i++)
+        take_row(list, &rows.row[i], arena);
+    if (!rows.has_more)
+        backlog_read_up_to(list, written);
+    mark("task_page_read");
+    return NULL;
+}
+
+static void
+close_writer(struct task_list *list)
+{
+    struct backlog *backlog = &list->backlog;
+    if (backlog->writer != NULL)
+        writer_close(backlog->writer);
+    backlog->writer = NULL;
+}
+
+static struct error *
+step_close(struct task_list *list, struct arena *arena)
+{
+    const struct error *failure =
+        list->backlog.writer == NULL ? NULL : writer_failure(list->backlog.writer);
+    struct error *err = error_copy(arena, failure);
+    bool was_unloading = list->is_unloading && !list->backlog.is_failed;
+    close_writer(list);
+    backlog_recover(list);
+    list->is_unloading = false;
+    if (was_unloading && list_is_unused(list))
+        list->is_unloading = true; /* the worker frees it */
+    return err;
+}
+
+/* --- workers -------------------------------------------------------------------------------------
+ */
+
+static void
+plan_retry(struct task_list *list, const struct error *err)
+{
+    struct backlog *backlog = &list->backlog;
+    int64_t delay = backlog->retry_delay == 0 ? RETRY_FIRST : 2 * backlog->retry_delay;
+    backlog->retry_delay = delay < RETRY_MAX ? delay : RETRY_MAX;
+    delay = backlog->retry_delay / 2 + (int64_t)entropy_below((uint64_t)backlog->retry_delay);
+    timer_start(&backlog->retry, clock_monotonic() + delay);
+    log_warn(list->place->matching->options.log, "a task list waits for the store",
+             log_text("task-list", list->name), log_error(err));
+}
+
+static struct error *
+do_step(struct task_list *list, enum step step, struct arena *arena)
+{
+    switch (step) {
+    case STEP_CLOSE:
+        return step_close(list, arena);
+    case STEP_LOOK:
+        return step_look(list, arena);
+    case STEP_TAKE:
+        return step_take(list, arena);
+    case STEP_READ:
+        return step_read(list, arena);
+    case STEP_FLUSH:
+        return error_new(arena, ERR_BUSY, "too much waits at the store");
+    case STEP_NONE:
+        break;
+    }
+    unreachable("a step of a task list");
+}
+
+/* Works until there is nothing to do; true: the list is to be freed. */
+static bool
+work_on(struct task_list *list, struct arena *arena)
+{
+    enum step step;
+    while ((step = next_step(list)) != STEP_NONE) {
+        struct error *err = do_step(list, step, arena);
+        if (list->is_unloading && list->backlog.writer == NULL)
+            return true;
+        if (err != NULL && !list->backlog.is_failed) /* first it is closed */
+            plan_retry(list, err);
+        fiber_cond_broadcast(&list->backlog.loaded);
+        list_dispatch(list);
+        loop_defer(&list->backlog.flush);
+        arena_reset(arena);
+    }
+    return false;
+}
+
+static void
+worker_fiber(void *argument)
+{
+    struct place *place = argument;
+    struct arena *arena = arena_new(0);
+    struct list *node;
+    while ((node = list_pop_front(&place->work)) != NULL) {
+        struct task_list *list = container_of(node, struct task_list, backlog.work);
+        check(list->backlog.is_queued && !list->backlog.is_worked);
+        list->backlog.is_queued = false;
+        list->backlog.is_worked = true;
+        bool is_free = work_on(list, arena);
+        list->backlog.is_worked = false;
+        arena_reset(arena);
+        if (is_free) {
+            mark("task_list_unloaded");
+            list_free(list);
+        } else {
+            backlog_kick(list); /* what came up while it could not be queued */
+        }
+    }
+    arena_free(arena);
+    latch_done(&place->workers);
+}
+
+void
+backlog_kick(struct task_list *list)
+{
+    struct backlog *backlog = &list->backlog;
+    struct place *place = list->place;
+    if (backlog->is_queued || backlog->is_worked || next_step(list) == STEP_NONE)
+        return;
+    backlog->is_queued = true;
+    list_push_back(&place->work, &backlog->work);
+    if (place->workers.open >= WORKERS_MAX)
+        return;
+    latch_add(&place->workers, 1);
+    fiber_start("task list", worker_fiber, place);
+}
+
+static struct task_list *
+next_list(const struct place *place, size_t *cursor)
+{
+    void *list = NULL;
+    return map_next(place->lists, cursor, NULL, &list) ? list : NULL;
+}
+
+void
+place_stop(struct place *place)
+{
+    struct task_list *list;
+    size_t cursor = 0;
+    while ((list = next_list(place, &cursor)) != NULL)
+        backlog_delete_done(list);
+    place->is_closing = true;
+    latch_wait(&place->workers);
+    cursor = 0;
+    while ((list = next_list(place, &cursor)) != NULL) {
+        loop_undefer(&list->backlog.flush);
+        close_writer(list);
+    }
+}

@@ -1,0 +1,62 @@
+/* thrift_value.c - offsets into pointers; seconds and nanoseconds. */
+#include "wire/thrift_value.h"
+
+#include "base/check.h"
+
+ProtobufCMessage **
+thrift_group_of(const struct thrift_field *field, const ProtobufCMessage *message)
+{
+    check(field->group != NULL);
+    return (ProtobufCMessage **)((char *)message + field->group_offset);
+}
+
+bool
+thrift_place_of(const struct thrift_field *field, const ProtobufCMessage *message,
+                union thrift_place *place)
+{
+    const ProtobufCMessage *holder = message;
+    if (field->group != NULL)
+        holder = *thrift_group_of(field, message);
+    if (holder == NULL)
+        return false;
+    check(field->group == NULL || holder->descriptor == field->group);
+    place->raw = (char *)holder + field->offset;
+    return true;
+}
+
+size_t *
+thrift_count_of(const struct thrift_field *field, const ProtobufCMessage *message)
+{
+    check(thrift_is_counted(field) && field->group == NULL);
+    return (size_t *)((char *)message + field->count_offset);
+}
+
+ProtobufCMessage *
+thrift_attributes_of(const API(HistoryEvent) *event)
+{
+    /* all arms are pointers to messages, in one union */
+    check(event->workflow_execution_started_event_attributes != NULL);
+    return &event->workflow_execution_started_event_attributes->base;
+}
+
+static int64_t
+clamp(__int128 number, int64_t low, int64_t high)
+{
+    return number < low ? low : number > high ? high : (int64_t)number;
+}
+
+int64_t
+thrift_seconds_of(const struct thrift_field *field, const GOOGLE(Duration) *duration)
+{
+    if (field->kind == THRIFT_SECONDS)
+        return clamp(duration->seconds, INT32_MIN, INT32_MAX);
+    check(field->kind == THRIFT_LONG_SECONDS);
+    return clamp(duration->seconds, -THRIFT_SECONDS_MAX, THRIFT_SECONDS_MAX);
+}
+
+int64_t
+thrift_nanoseconds_of(const GOOGLE(Timestamp) *timestamp)
+{
+    __int128 nanoseconds = (__int128)timestamp->seconds * 1000000000 + timestamp->nanos;
+    return clamp(nanoseconds, INT64_MIN, INT64_MAX);
+}
