@@ -2,13 +2,34 @@
 #include "api/api.h"
 
 #include "api/inside.h"
-#include "base/memory.h"
 
 #define API_PATH(service, name) "/uber.cadence.api.v1." service "/" name
 
 static const struct rpc_method methods[] = {
     {API_PATH("MetaAPI", "Health"), api_health},
     {API_PATH("WorkflowAPI", "GetClusterInfo"), api_get_cluster_info},
+    {API_PATH("WorkflowAPI", "StartWorkflowExecution"), api_start_workflow},
+    {API_PATH("WorkflowAPI", "SignalWorkflowExecution"), api_signal_workflow},
+    {API_PATH("WorkflowAPI", "SignalWithStartWorkflowExecution"), api_signal_with_start},
+    {API_PATH("WorkflowAPI", "RequestCancelWorkflowExecution"), api_request_cancel_workflow},
+    {API_PATH("WorkflowAPI", "TerminateWorkflowExecution"), api_terminate_workflow},
+    {API_PATH("WorkflowAPI", "RestartWorkflowExecution"), api_restart_workflow},
+    {API_PATH("WorkflowAPI", "DescribeWorkflowExecution"), api_describe_workflow},
+    {API_PATH("WorkflowAPI", "GetWorkflowExecutionHistory"), api_get_history},
+    {API_PATH("WorkflowAPI", "DescribeTaskList"), api_describe_task_list},
+    {API_PATH("WorkerAPI", "PollForDecisionTask"), api_poll_decision},
+    {API_PATH("WorkerAPI", "PollForActivityTask"), api_poll_activity},
+    {API_PATH("WorkerAPI", "RespondDecisionTaskCompleted"), api_complete_decision},
+    {API_PATH("WorkerAPI", "RespondDecisionTaskFailed"), api_fail_decision},
+    {API_PATH("WorkerAPI", "ResetStickyTaskList"), api_reset_sticky},
+    {API_PATH("WorkerAPI", "RespondActivityTaskCompleted"), api_complete_activity},
+    {API_PATH("WorkerAPI", "RespondActivityTaskCompletedByID"), api_complete_activity_by_id},
+    {API_PATH("WorkerAPI", "RespondActivityTaskFailed"), api_fail_activity},
+    {API_PATH("WorkerAPI", "RespondActivityTaskFailedByID"), api_fail_activity_by_id},
+    {API_PATH("WorkerAPI", "RespondActivityTaskCanceled"), api_cancel_activity},
+    {API_PATH("WorkerAPI", "RespondActivityTaskCanceledByID"), api_cancel_activity_by_id},
+    {API_PATH("WorkerAPI", "RecordActivityTaskHeartbeat"), api_heartbeat_activity},
+    {API_PATH("WorkerAPI", "RecordActivityTaskHeartbeatByID"), api_heartbeat_activity_by_id},
     {API_PATH("DomainAPI", "RegisterDomain"), api_register_domain},
     {API_PATH("DomainAPI", "DescribeDomain"), api_describe_domain},
     {API_PATH("DomainAPI", "ListDomains"), api_list_domains},
@@ -22,22 +43,9 @@ static const struct rpc_method methods[] = {
     {NULL, NULL},
 };
 
-struct api *
-api_new(const struct api_options *options)
-{
-    struct api *api = memory_zalloc(1, sizeof *api);
-    api->options = *options;
-    return api;
-}
-
-void
-api_free(struct api *api)
-{
-    memory_free(api);
-}
-
 struct rpc_table
 api_table(struct api *api)
 {
-    return (struct rpc_table){.methods = methods, .door = api};
+    return (struct rpc_table){
+        .methods = methods, .door = api, .admit = api_admit, .refine = api_refine};
 }

@@ -25,17 +25,27 @@ struct api_store_port {
     void *context;
 };
 
+struct engine;
+struct matching;
+
 struct api_options {
     struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
+    struct engine *engine;
+    struct matching *matching;
     const _Atomic(enum server_phase) *phase;
     struct api_store_port store;
 };
 
 struct api;
 
+/* On a loop. */
 struct api *api_new(const struct api_options *options);
+/* From now on calls are refused, and those that wait (polls, readers of history) end empty. Calls
+ * about the server's health go on. Yields. */
+void api_drain(struct api *api);
+/* When the doors are closed: waits for what is still in work. Yields; deaf to cancel. */
 void api_free(struct api *api);
 /* Its methods, for rpc_service_new. */
 struct rpc_table api_table(struct api *api);

@@ -182,7 +182,7 @@ refuses(void *argument)
     struct fixture fixture;
     fixture_open(&fixture);
     struct slice bytes;
-    struct error *err = call_bytes(&fixture, "/uber.cadence.api.v1.WorkerAPI/PollForDecisionTask",
+    struct error *err = call_bytes(&fixture, "/uber.cadence.api.v1.ScheduleAPI/CreateSchedule",
                                    slice_text(""), &bytes);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "is not served by this version") != NULL);

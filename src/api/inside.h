@@ -3,9 +3,19 @@
 #define CADENZA_API_INSIDE_H
 
 #include "api/api.h"
+#include "fiber/sync.h"
+
+/* What belongs to one loop of the process. */
+struct api_loop {
+    struct list parked; /* struct parked: calls that wait here */
+    struct latch open;  /* as many */
+};
 
 struct api {
     struct api_options options;
+    atomic_bool is_draining;
+    struct api_loop *loops; /* one each */
+    unsigned loop_count;
 };
 
 /* The api that a call came to. */
@@ -14,6 +24,51 @@ api_of(const struct rpc_call *call)
 {
     return call->door;
 }
+
+/* --- calls that wait (parked.c) ------------------------------------------------------------------
+ */
+
+/* A call that waits as a record, without a fiber: a poll for tasks, a wait for history. Embedded in
+ * what it waits with, all of which lives in an arena of its own, since the caller may go, and its
+ * call with it, while others still hold the record. Everything happens on the loop of the call. */
+struct parked {
+    /* Set by its maker. */
+    struct api *api;
+    struct arena *arena;
+    /* The caller has gone, or the server drains: let it end soon. No yield. */
+    void (*hurry)(struct parked *parked);
+    /* Set by parked_begin. */
+    struct rpc_call *call; /* NULL: the caller has gone, or was answered */
+    int64_t deadline;      /* of the call */
+    struct list node;      /* in the loop's list */
+};
+
+/* Parks the call. The handler returns NULL then. Only if fiber_is_cancelled() is false. */
+void parked_begin(struct parked *parked, struct rpc_call *call);
+/* Answers, if somebody still waits for it: the response of the call, or the error. */
+void parked_answer(struct parked *parked, struct error *err);
+/* It waits no more: answered or gone. Frees it with its arena. */
+void parked_end(struct parked *parked);
+
+/* --- the caller (headers.c) ----------------------------------------------------------------------
+ */
+
+/* Who calls, as its headers say; "" where they do not. In the call's arena. */
+struct caller {
+    const char *name, *feature_version, *library_version;
+};
+struct caller api_caller(const struct rpc_call *call);
+/* How the run that the caller starts is to be partitioned: pairs for start_command. */
+struct caller_partition {
+    const char *keys[1], *values[1];
+    size_t count;
+};
+void api_caller_partition(const struct rpc_call *call, struct caller_partition *partition);
+/* Does the caller understand history that comes in blobs? */
+bool api_caller_reads_raw_history(const struct rpc_call *call);
+/* Hooks of the table. */
+struct error *api_admit(struct rpc_call *call);
+struct error *api_refine(struct rpc_call *call, struct error *err);
 
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
@@ -28,5 +83,29 @@ struct error *api_failover_domain(struct rpc_call *call);
 struct error *api_delete_domain(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
+
+struct error *api_start_workflow(struct rpc_call *call);
+struct error *api_signal_workflow(struct rpc_call *call);
+struct error *api_signal_with_start(struct rpc_call *call);
+struct error *api_request_cancel_workflow(struct rpc_call *call);
+struct error *api_terminate_workflow(struct rpc_call *call);
+struct error *api_restart_workflow(struct rpc_call *call);
+struct error *api_describe_workflow(struct rpc_call *call);
+struct error *api_describe_task_list(struct rpc_call *call);
+struct error *api_get_history(struct rpc_call *call);
+
+struct error *api_poll_decision(struct rpc_call *call);
+struct error *api_poll_activity(struct rpc_call *call);
+struct error *api_complete_decision(struct rpc_call *call);
+struct error *api_fail_decision(struct rpc_call *call);
+struct error *api_reset_sticky(struct rpc_call *call);
+struct error *api_complete_activity(struct rpc_call *call);
+struct error *api_complete_activity_by_id(struct rpc_call *call);
+struct error *api_fail_activity(struct rpc_call *call);
+struct error *api_fail_activity_by_id(struct rpc_call *call);
+struct error *api_cancel_activity(struct rpc_call *call);
+struct error *api_cancel_activity_by_id(struct rpc_call *call);
+struct error *api_heartbeat_activity(struct rpc_call *call);
+struct error *api_heartbeat_activity_by_id(struct rpc_call *call);
 
 #endif

@@ -21,6 +21,7 @@ raw_forget(struct raw *raw)
     raw->reset_code = raw->goaway_code = -1;
     raw->data_bytes = raw->pings = raw->goaways = 0;
     raw->is_stream_ended = false;
+    raw->details[0] = raw->rpc_service[0] = '\0';
 }
 
 void
@@ -171,11 +172,23 @@ number_at(const uint8_t *at)
 }
 
 static void
+keep_text(char *text, size_t size, const nghttp2_nv *field)
+{
+    EXPECT(field->valuelen < size);
+    memcpy(text, field->value, field->valuelen);
+    text[field->valuelen] = '\0';
+}
+
+static void
 take_field(struct raw *raw, const nghttp2_nv *field)
 {
     if (!raw->is_watched)
         return;
     struct slice name = slice_of(field->name, field->namelen);
+    if (slice_equal(name, slice_text("grpc-status-details-bin")))
+        keep_text(raw->details, sizeof raw->details, field);
+    if (slice_equal(name, slice_text("rpc-service")))
+        keep_text(raw->rpc_service, sizeof raw->rpc_service, field);
     int64_t number;
     if (!text_parse_int64(slice_of(field->value, field->valuelen), 0, 999, &number))
         return;

@@ -21,6 +21,8 @@ struct raw {
     /* What the server said so far. -1: nothing of the kind. */
     int http_status, grpc_status;
     int64_t reset_code, goaway_code;
+    char details[1024];   /* grpc-status-details-bin; "": none */
+    char rpc_service[64]; /* "": none */
     unsigned data_bytes, pings, goaways;
     bool is_stream_ended; /* a frame with END_STREAM came */
     bool is_closed;       /* the connection is */

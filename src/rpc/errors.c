@@ -2,7 +2,8 @@
  *
  * Cadence's frontend never shows INTERNAL, DATA_LOSS or errors that were meant for inside: they
  * become UNKNOWN with a prefix that its clients and users know. AdminAPI keeps INTERNAL. What
- * failed because of the store or a full queue is UNAVAILABLE: every client tries again. */
+ * failed because of the store, a full queue or an owner that moved is UNAVAILABLE: every client
+ * tries again (in Cadence the frontend itself tries again when an owner moved). */
 #include <string.h>
 
 #include "rpc/service.h"
@@ -10,13 +11,13 @@
 #define INTERNAL_PREFIX      "cadence internal error, msg: "
 #define UNCATEGORISED_PREFIX "cadence internal uncategorized error, msg: "
 
-enum door { AS_IS, INTERNAL_TO_UNKNOWN, TO_UNKNOWN };
+enum door { AS_IS, INTERNAL_TO_UNKNOWN, TO_UNKNOWN, TO_UNAVAILABLE };
 
 static const enum door at_door[ERROR_KIND_COUNT] = {
     [ERR_INTERNAL] = INTERNAL_TO_UNKNOWN,
     [ERR_UNCATEGORISED] = TO_UNKNOWN,
-    [ERR_SHARD_OWNERSHIP_LOST] = TO_UNKNOWN,
-    [ERR_TASK_LIST_NOT_OWNED] = TO_UNKNOWN,
+    [ERR_SHARD_OWNERSHIP_LOST] = TO_UNAVAILABLE,
+    [ERR_TASK_LIST_NOT_OWNED] = TO_UNAVAILABLE,
     [ERR_CURRENT_BRANCH_CHANGED] = TO_UNKNOWN,
     [ERR_RETRY_TASK] = TO_UNKNOWN,
     [ERR_READ_ONLY_PARTITION] = TO_UNKNOWN,
@@ -37,6 +38,8 @@ rpc_error_at_door(const struct error *err, const char *path, struct arena *arena
         return error_new(arena, ERR_UNCATEGORISED, INTERNAL_PREFIX "%s", err->message);
     case TO_UNKNOWN:
         return error_new(arena, ERR_UNCATEGORISED, UNCATEGORISED_PREFIX "%s", err->message);
+    case TO_UNAVAILABLE:
+        return error_new(arena, ERR_UNAVAILABLE, "%s", err->message);
     case AS_IS:
         break;
     }

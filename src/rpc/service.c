@@ -13,7 +13,7 @@
 /* A method with its types, its door and the series it counts in. */
 struct method_state {
     const struct rpc_method *method;
-    void *door;
+    const struct rpc_table *table; /* whose it is */
     struct wire_method wire;
     struct counter *requests;
     struct counter *errors;
@@ -50,12 +50,14 @@ method_state_init(struct method_state *state, const struct rpc_method *method,
 }
 
 static void
-add_table(struct rpc_service *service, const struct rpc_table *table)
+add_table(struct rpc_service *service, const struct rpc_table *given)
 {
+    struct rpc_table *table = arena_make(service->arena, struct rpc_table);
+    *table = *given;
     for (const struct rpc_method *method = table->methods; method->path != NULL; method++) {
         struct method_state *state = arena_make(service->arena, struct method_state);
         method_state_init(state, method, service->metrics);
-        state->door = table->door;
+        state->table = table;
         void *before = map_put(service->by_path, slice_text(method->path), state);
         check_that(before == NULL, "%s stands twice in the tables", method->path);
     }
@@ -111,60 +113,120 @@ count_error(struct rpc_service *service, struct method_state *state, enum error_
     counter_add(metrics_counter(service->metrics, name, "Calls that failed so.", labels), 1);
 }
 
-static struct error *
-run_handler(struct rpc_call *call, const struct method_state *state, struct slice *answer)
+static uint8_t *
+append(uint8_t *end, struct slice bytes)
 {
+    return bytes.length == 0 ? end : mempcpy(end, bytes.data, bytes.length);
+}
+
+/* The response, and behind it the fields that are in wire form already. */
+static struct slice
+encode_answer(struct rpc_call *call)
+{
+    struct slice head = message_encode(call->arena, call->response);
+    if (call->piece_count == 0)
+        return head;
+    size_t length = head.length;
+    for (size_t i = 0; i < call->piece_count; i++)
+        length += call->pieces[i].length;
+    uint8_t *bytes = arena_alloc(call->arena, length), *end = append(bytes, head);
+    for (size_t i = 0; i < call->piece_count; i++)
+        end = append(end, call->pieces[i]);
+    check(end == bytes + length);
+    return slice_of(bytes, length);
+}
+
+static struct error *
+run_handler(struct rpc_call *call)
+{
+    const struct method_state *state = call->state;
+    struct error *err = state->table->admit == NULL ? NULL : state->table->admit(call);
+    if (err != NULL)
+        return err;
     ProtobufCMessage *request = NULL;
-    struct error *err = message_decode_at(call->arena, ERR_BAD_REQUEST, state->wire.request,
-                                          grpc_call_request(call->grpc), &request);
+    err = message_decode_at(call->arena, ERR_BAD_REQUEST, state->wire.request,
+                            grpc_call_request(call->grpc), &request);
     if (err != NULL)
         return err;
     call->request = request;
     call->response = message_new(call->arena, state->wire.response);
-    err = state->method->handle(call);
-    if (err == NULL)
-        *answer = message_encode(call->arena, call->response);
-    if (call->release != NULL)
-        call->release(call->kept);
-    return err;
+    return state->method->handle(call);
 }
 
 static void
-answer_error(struct rpc_service *service, struct rpc_call *call, struct method_state *state,
-             const struct error *err)
+answer_error(struct rpc_call *call, struct error *err)
 {
+    struct method_state *state = call->state;
+    if (state->table->refine != NULL)
+        err = state->table->refine(call, err);
     struct error *shown = rpc_error_at_door(err, state->method->path, call->arena);
-    count_error(service, state, shown->kind);
+    count_error(call->service, state, shown->kind);
     int status = error_kind_status(shown->kind);
     if (status == GRPC_UNKNOWN || status == GRPC_UNAVAILABLE)
-        log_warn(service->log, "A call failed.", log_text("operation", state->wire.name),
+        log_warn(call->service->log, "A call failed.", log_text("operation", state->wire.name),
                  log_error(err), log_text("peer", grpc_call_peer(call->grpc)));
     grpc_fail(call->grpc, shown);
+}
+
+static void
+finish(struct rpc_call *call, struct error *err)
+{
+    struct slice answer = err == NULL ? encode_answer(call) : (struct slice){0};
+    if (call->release != NULL)
+        call->release(call->kept);
+    histogram_observe(call->state->latency, clock_monotonic() - call->began);
+    if (err == NULL)
+        grpc_reply_kept(call->grpc, answer);
+    else
+        answer_error(call, err);
+}
+
+void
+rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context)
+{
+    check(!call->is_parked);
+    call->is_parked = true;
+    grpc_park(call->grpc, on_gone, context);
+}
+
+void
+rpc_end(struct rpc_call *call, struct error *err)
+{
+    check(call->is_parked);
+    finish(call, err);
+}
+
+const char *
+rpc_path(const struct rpc_call *call)
+{
+    return call->state->method->path;
 }
 
 static void
 handle(void *context, const void *found, struct grpc_call *grpc)
 {
     struct rpc_service *service = context;
-    struct rpc_call call = {.grpc = grpc, .arena = grpc_call_arena(grpc)};
+    struct arena *arena = grpc_call_arena(grpc);
     if (found == &not_served) {
         struct slice path = grpc_call_path(grpc);
         grpc_fail(grpc,
-                  error_new(call.arena, ERR_BAD_REQUEST,
+                  error_new(arena, ERR_BAD_REQUEST,
                             "%.*s is not served by this version of cadenza.", SLICE_ARG(path)));
         return;
     }
-    struct method_state *state = (struct method_state *)found; /* ours: only its series change */
-    call.door = state->door;
-    int64_t begin = clock_monotonic();
-    counter_add(state->requests, 1);
-    struct slice answer = {0};
-    struct error *err = run_handler(&call, state, &answer);
-    histogram_observe(state->latency, clock_monotonic() - begin);
-    if (err == NULL)
-        grpc_reply(grpc, answer);
-    else
-        answer_error(service, &call, state, err);
+    /* In the arena: a parked call is needed after its handler has returned. */
+    struct rpc_call *call = arena_make(arena, struct rpc_call);
+    call->grpc = grpc;
+    call->arena = arena;
+    call->service = service;
+    call->state = (struct method_state *)found; /* ours: only its series change */
+    call->door = call->state->table->door;
+    call->began = clock_monotonic();
+    counter_add(call->state->requests, 1);
+    struct error *err = run_handler(call);
+    check(err == NULL || !call->is_parked);
+    if (!call->is_parked)
+        finish(call, err);
 }
 
 struct grpc_service

@@ -20,9 +20,18 @@ struct rpc_call {
     struct arena *arena;
     const ProtobufCMessage *request; /* decoded; of the method's request type */
     ProtobufCMessage *response;      /* initialised; of the method's response type */
+    /* Fields of the response that are in wire form already: they go out behind the others as they
+     * are. Read when the call is answered. */
+    const struct slice *pieces;
+    size_t piece_count;
     void (*release)(
         void *kept); /* called with `kept` when the response is encoded; NULL: nothing is kept */
     void *kept;      /* what the response points into */
+    /* rpc's own. */
+    struct rpc_service *service;
+    struct method_state *state;
+    int64_t began; /* monotonic */
+    bool is_parked;
 };
 
 struct rpc_method {
@@ -34,6 +43,11 @@ struct rpc_method {
 struct rpc_table {
     const struct rpc_method *methods;
     void *door; /* what its handlers get */
+    /* Asked before a call is decoded: an error is its answer. NULL: everybody is let in. No yield.
+     */
+    struct error *(*admit)(struct rpc_call *call);
+    /* An error as this door says it to this caller, before rpc_error_at_door. NULL: as it is. */
+    struct error *(*refine)(struct rpc_call *call, struct error *err);
 };
 
 struct rpc_service;
@@ -44,6 +58,18 @@ struct rpc_service *rpc_service_new(const struct rpc_table *tables, size_t count
 void rpc_service_free(struct rpc_service *service);
 /* What to give to grpc_server_open. */
 struct grpc_service rpc_service_port(struct rpc_service *service);
+
+/* --- answering later -----------------------------------------------------------------------------
+ */
+
+/* Keeps the call beyond its handler, which returns NULL: rpc_end answers it, on the same loop.
+ * Until then the call and its arena stay, unless the caller goes away: then `on_gone` is called,
+ * without a yield, after which the call is no more. See grpc_park. */
+void rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context);
+/* Answers a parked call: with its response, or with the error. */
+void rpc_end(struct rpc_call *call, struct error *err);
+/* The path of the call's method. */
+const char *rpc_path(const struct rpc_call *call);
 
 /* The error as the public door says it: what clients do not know becomes UNKNOWN, as in Cadence. */
 struct error *rpc_error_at_door(const struct error *err, const char *path, struct arena *arena);

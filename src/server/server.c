@@ -3,8 +3,11 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/engine.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "matching/matching.h"
 #include "replication/domains_in.h"
 #include "replication/replication.h"
 
@@ -15,6 +18,9 @@ struct server {
     struct arena *arena; /* of the server's life */
     const struct cluster_group *group;
     struct domains *domains;
+    struct matching *matching;
+    /* Matching calls it from every loop: published when it is open, taken back before it closes. */
+    _Atomic(struct engine *) engine;
     struct api *api;
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
@@ -105,6 +111,98 @@ open_domains(struct server *server, struct arena *arena)
     return domains_open(&options, arena, &server->domains);
 }
 
+/* --- engine and matching, through each other's ports
+ * ---------------------------------------------- */
+
+static bool
+offer_task(void *context, const struct task *task)
+{
+    struct server *server = context;
+    return matching_add(server->matching, task);
+}
+
+/* Before the engine is open no task is there; when it closes, its rows stand and are offered again
+ * at the next start. */
+static void
+task_done(void *context, const struct task *task)
+{
+    struct server *server = context;
+    struct engine *engine = atomic_load_explicit(&server->engine, memory_order_acquire);
+    if (engine != NULL)
+        engine_task_done(engine, task);
+}
+
+static bool
+is_alone(const struct server *server)
+{
+    return server->options.domain_refresh_interval == 0;
+}
+
+static const char *
+host_name(const struct server *server)
+{
+    return server->options.host == NULL ? "cadenza" : server->options.host;
+}
+
+static void
+open_matching(struct server *server)
+{
+    server->matching = matching_new(&(struct matching_options){
+        .store = server->options.store,
+        .dynamic = server->options.dynamic,
+        .log = server->options.log,
+        .metrics = server->options.metrics,
+        .host = host_name(server),
+        .is_alone = is_alone(server),
+        .task_done = task_done,
+        .context = server,
+    });
+}
+
+static struct error *
+open_engine(struct server *server, struct arena *arena)
+{
+    const struct server_options *options = &server->options;
+    uint32_t configured = (uint32_t)config_integer(options->config, "persistence.numHistoryShards");
+    struct engine_options engine = {
+        .store = options->store,
+        .shard_count = options->shard_count == 0 ? configured : options->shard_count,
+        .domains = server->domains,
+        .group = server->group,
+        .dynamic = options->dynamic,
+        .log = options->log,
+        .metrics = options->metrics,
+        .tasks = {.offer = offer_task, .context = server},
+        .host = host_name(server),
+        .is_alone = is_alone(server),
+    };
+    struct engine *opened = NULL;
+    struct error *err = engine_open(&engine, arena, &opened);
+    atomic_store_explicit(&server->engine, opened, memory_order_release);
+    return err;
+}
+
+static void
+pass(void *argument)
+{
+}
+
+/* Matching may just be telling the engine something, on any loop; it does so without a yield. So
+ * once every loop has done something else, nobody holds it. */
+static void
+close_engine(struct server *server)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct engine *engine = atomic_exchange(&server->engine, NULL);
+    if (engine == NULL)
+        return;
+    for (unsigned i = 0; i < loop_count(); i++) {
+        while (loop_call(loop_at(i), pass, NULL, arena) != NULL)
+            fiber_yield(); /* its mailbox is full, for the moment */
+    }
+    engine_close(engine);
+}
+
 static void
 open_doors(struct server *server)
 {
@@ -112,6 +210,8 @@ open_doors(struct server *server)
         .domains = server->domains,
         .group = server->group,
         .dynamic = server->options.dynamic,
+        .engine = atomic_load(&server->engine),
+        .matching = server->matching,
         .phase = server->options.phase,
         .store = server->options.store_port,
     });
@@ -165,6 +265,10 @@ open_parts(struct server *server, struct arena *arena)
         err = open_peer_tls(server, arena);
     if (err == NULL)
         err = open_domains(server, arena);
+    if (err != NULL)
+        return err;
+    open_matching(server);
+    err = open_engine(server, arena);
     if (err != NULL)
         return err;
     open_doors(server);
@@ -242,6 +346,7 @@ server_stop(struct server *server, int64_t grace)
         if (server->domains_in != NULL)
             domains_in_stop(server->domains_in);
         replication_drain(server->replication);
+        api_drain(server->api);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
     }
     if (server->service != NULL)
@@ -250,6 +355,9 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    close_engine(server);
+    if (server->matching != NULL)
+        matching_free(server->matching);
     if (server->domains != NULL)
         domains_close(server->domains);
     close_tls(server);

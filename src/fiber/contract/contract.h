@@ -22,15 +22,16 @@ const char *contract_folder(void);
 /* Simulated: time is virtual and passes only when all wait. */
 extern const bool contract_is_simulated;
 
-/* A test whose body is the first fiber; `arena` lives as long as the body. */
-#define CONTRACT(suite, title, loops)                                                              \
+/* A test whose body is the first fiber; `arena` lives as long as the body. Ids of what it proves
+ * may follow, as in TEST. */
+#define CONTRACT(suite, title, loops, ...)                                                         \
     static void contract_##suite##_##title(struct arena *arena);                                   \
     static void contract_fiber_##suite##_##title(void *unused)                                     \
     {                                                                                              \
         scoped(arena_drop) struct arena *arena = arena_new(0);                                     \
         contract_##suite##_##title(arena);                                                         \
     }                                                                                              \
-    TEST(suite, title)                                                                             \
+    TEST(suite, title, ##__VA_ARGS__)                                                              \
     {                                                                                              \
         contract_run(loops, contract_fiber_##suite##_##title, NULL);                               \
     }                                                                                              \

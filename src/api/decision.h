@@ -1,0 +1,26 @@
+/* decision.h - a started decision as a worker gets it: by a poll, or with the answer to the
+ * decision before it. */
+#ifndef CADENZA_API_DECISION_H
+#define CADENZA_API_DECISION_H
+
+#include "api/inside.h"
+#include "api/pages.h"
+
+/* A decision that was started, and where it belongs. */
+struct started_decision {
+    const char *domain_id, *domain_name;
+    const char *workflow_id;
+    const struct decision_start *start;
+};
+
+/* Fills the response but for its history, of which the first page goes to `history` (already as
+ * field of the response). Yields. Errors: the store's. */
+must_use struct error *decision_show(struct api *api, const struct started_decision *decision,
+                                     struct arena *arena,
+                                     API(PollForDecisionTaskResponse) *response,
+                                     struct pieces *history);
+
+/* A branch as page tokens name it. */
+struct slice history_branch_bytes(const struct history_branch *branch, struct arena *arena);
+
+#endif

@@ -1,0 +1,223 @@
+/* fixture.c - see fixture.h. */
+#include "api/fixture.h"
+
+#include "wire/names.h"
+
+/* --- the server ----------------------------------------------------------------------------------
+ */
+
+static bool
+offer(void *context, const struct task *task)
+{
+    struct fixture *fixture = context;
+    return matching_add(fixture->matching, task);
+}
+
+static void
+task_done(void *context, const struct task *task)
+{
+    struct fixture *fixture = context;
+    struct engine *opened = atomic_load(&fixture->engine);
+    if (opened != NULL)
+        engine_task_done(opened, task);
+}
+
+static void
+open_owners(struct fixture *fixture)
+{
+    struct domains_options domains = {
+        .store = fixture->store, .group = fixture->group, .dynamic = fixture->dynamic};
+    EXPECT_OK(domains_open(&domains, fixture->arena, &fixture->domains));
+    fixture->matching = matching_new(&(struct matching_options){.store = fixture->store,
+                                                                .dynamic = fixture->dynamic,
+                                                                .metrics = fixture->metrics,
+                                                                .host = "fixture",
+                                                                .is_alone = true,
+                                                                .task_done = task_done,
+                                                                .context = fixture});
+    struct engine_options engine = {
+        .store = fixture->store,
+        .shard_count = FIXTURE_SHARDS,
+        .domains = fixture->domains,
+        .group = fixture->group,
+        .dynamic = fixture->dynamic,
+        .metrics = fixture->metrics,
+        .tasks = {.offer = offer, .context = fixture},
+        .host = "fixture",
+        .is_alone = true,
+    };
+    struct engine *opened = NULL;
+    EXPECT_OK(engine_open(&engine, fixture->arena, &opened));
+    atomic_store(&fixture->engine, opened);
+}
+
+static void
+open_door(struct fixture *fixture, const char *address)
+{
+    fixture->api = api_new(&(struct api_options){.domains = fixture->domains,
+                                                 .group = fixture->group,
+                                                 .dynamic = fixture->dynamic,
+                                                 .engine = fixture->engine,
+                                                 .matching = fixture->matching,
+                                                 .phase = &fixture->phase});
+    struct rpc_table table = api_table(fixture->api);
+    fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
+    struct grpc_server_options door = {.address = address,
+                                       .metrics = fixture->metrics,
+                                       .service = rpc_service_port(fixture->service)};
+    EXPECT_OK(grpc_server_open(&door, fixture->arena, &fixture->server));
+    fixture->client = grpc_client_new(
+        &(struct grpc_client_options){.address = grpc_server_address(fixture->server)});
+}
+
+static void
+register_domain(struct fixture *fixture, const char *name)
+{
+    API(RegisterDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(register_domain_request));
+    API(RegisterDomainResponse) *response;
+    request->name = (char *)name;
+    request->workflow_execution_retention_period =
+        presence_make_duration(fixture->arena, 24 * 3600);
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
+                           API_TYPE(register_domain_response), &response));
+}
+
+void
+fixture_open(struct fixture *fixture, const char *address)
+{
+    *fixture = (struct fixture){.arena = arena_new(0),
+                                .base = memory_base_new(1),
+                                .config = config_default(),
+                                .timeout = 10 * NS_PER_S};
+    fixture->phase = SERVER_READY;
+    EXPECT_OK(cluster_group_load(fixture->config, fixture->arena, &fixture->group));
+    fixture->dynamic = dynamic_new(NULL);
+    fixture->metrics = metrics_new();
+    fixture->store = memory_open(fixture->base);
+    open_owners(fixture);
+    open_door(fixture, address);
+    register_domain(fixture, "orders");
+}
+
+void
+fixture_close(struct fixture *fixture)
+{
+    grpc_client_free(fixture->client);
+    api_drain(fixture->api);
+    grpc_server_close(fixture->server, clock_monotonic() + NS_PER_S);
+    rpc_service_free(fixture->service);
+    api_free(fixture->api);
+    engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
+    matching_free(fixture->matching);
+    domains_close(fixture->domains);
+    store_close(fixture->store);
+    metrics_free(fixture->metrics);
+    dynamic_free(fixture->dynamic);
+    config_free(fixture->config);
+    memory_base_free(fixture->base);
+    arena_free(fixture->arena);
+}
+
+/* --- calls ---------------------------------------------------------------------------------------
+ */
+
+struct error *
+fixture_call(struct fixture *fixture, const char *path, const ProtobufCMessage *request,
+             const ProtobufCMessageDescriptor *type, void *response)
+{
+    struct grpc_request call = {.path = path,
+                                .message = message_encode(fixture->arena, request),
+                                .headers = fixture->headers,
+                                .header_count = fixture->header_count};
+    struct slice bytes;
+    fiber_set_deadline(fixture->timeout == 0 ? NEVER : clock_monotonic() + fixture->timeout);
+    struct error *err = grpc_client_call(fixture->client, &call, fixture->arena, &bytes);
+    fiber_set_deadline(NEVER);
+    return err != NULL ? err
+                       : message_decode_at(fixture->arena, ERR_BAD_REQUEST, type, bytes,
+                                           (ProtobufCMessage **)response);
+}
+
+void
+fixture_set(struct fixture *fixture, const char *yaml)
+{
+    EXPECT_OK(dynamic_load(fixture->dynamic, slice_text(yaml), "test", fixture->arena));
+}
+
+/* --- requests ------------------------------------------------------------------------------------
+ */
+
+char *
+fixture_uuid(struct fixture *fixture)
+{
+    struct uuid uuid = uuid_new_v4();
+    char *text = arena_alloc(fixture->arena, UUID_TEXT_LENGTH + 1);
+    uuid_format(&uuid, text);
+    return text;
+}
+
+API(Payload) *
+fixture_payload(struct fixture *fixture, const char *text)
+{
+    API(Payload) *payload = message_new(fixture->arena, API_TYPE(payload));
+    payload->data = presence_make_bytes(slice_text(text));
+    return payload;
+}
+
+API(WorkflowExecution) *
+fixture_execution(struct fixture *fixture, const char *workflow_id)
+{
+    API(WorkflowExecution) *execution = message_new(fixture->arena, API_TYPE(workflow_execution));
+    execution->workflow_id = (char *)workflow_id;
+    return execution;
+}
+
+API(TaskList) *
+fixture_list(struct fixture *fixture, const char *name)
+{
+    API(TaskList) *list = message_new(fixture->arena, API_TYPE(task_list));
+    list->name = (char *)name;
+    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    return list;
+}
+
+API(StartWorkflowExecutionRequest) *
+fixture_start(struct fixture *fixture, const char *workflow_id)
+{
+    API(StartWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(start_workflow_execution_request));
+    request->domain = "orders";
+    request->workflow_id = (char *)workflow_id;
+    request->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+    request->workflow_type->name = "order";
+    request->task_list = fixture_list(fixture, "work");
+    request->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 600);
+    request->task_start_to_close_timeout = presence_make_duration(fixture->arena, 10);
+    request->request_id = fixture_uuid(fixture);
+    request->input = fixture_payload(fixture, "{}");
+    return request;
+}
+
+API(RespondDecisionTaskCompletedRequest) *
+fixture_complete(struct fixture *fixture, ProtobufCBinaryData token, API(Decision) *decision)
+{
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(fixture->arena, API_TYPE(respond_decision_task_completed_request));
+    request->task_token = token;
+    request->identity = "worker";
+    request->n_decisions = decision == NULL ? 0 : 1;
+    request->decisions = arena_zalloc(fixture->arena, 1, sizeof *request->decisions);
+    request->decisions[0] = decision;
+    return request;
+}
+
+API(GetWorkflowExecutionHistoryRequest) *
+fixture_history(struct fixture *fixture, const char *workflow_id)
+{
+    API(GetWorkflowExecutionHistoryRequest) *request =
+        message_new(fixture->arena, API_TYPE(get_workflow_execution_history_request));
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    return request;
+}

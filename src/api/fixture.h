@@ -1,0 +1,94 @@
+/* fixture.h - a whole server on a store in memory, and a client that calls it over a connection:
+ * what the tests of api/ share. The same on the real ground and in a simulated world, where time is
+ * virtual. */
+#ifndef CADENZA_API_FIXTURE_H
+#define CADENZA_API_FIXTURE_H
+
+#include "api/api.h"
+#include "base/test.h"
+#include "engine/engine.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "matching/matching.h"
+#include "net/client.h"
+#include "store/memory/memory.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
+#include "uber/cadence/api/v1/service_worker.pb-c.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define FIXTURE_SHARDS 4
+
+struct fixture {
+    struct arena *arena;
+    struct memory_base *base;
+    struct config *config;
+    const struct cluster_group *group;
+    struct dynamic *dynamic;
+    struct metrics *metrics;
+    struct store *store;
+    struct domains *domains;
+    struct matching *matching;
+    _Atomic(struct engine *) engine;
+    struct api *api;
+    struct rpc_service *service;
+    struct grpc_server *server;
+    struct grpc_client *client;
+    _Atomic(enum server_phase) phase;
+    /* Of the next calls. */
+    int64_t timeout; /* ns; 0: sends none */
+    const struct grpc_header *headers;
+    size_t header_count;
+};
+
+/* In a fiber of loop 0. The domain "orders" is there. */
+void fixture_open(struct fixture *fixture, const char *address);
+void fixture_close(struct fixture *fixture);
+
+/* One call; *response, of the type, is in the fixture's arena. */
+must_use struct error *fixture_call(struct fixture *fixture, const char *path,
+                                    const ProtobufCMessage *request,
+                                    const ProtobufCMessageDescriptor *type, void *response);
+#define WORKFLOW_API "/uber.cadence.api.v1.WorkflowAPI/"
+#define WORKER_API   "/uber.cadence.api.v1.WorkerAPI/"
+#define DOMAIN_API   "/uber.cadence.api.v1.DomainAPI/"
+
+/* Sets dynamic settings, in Cadence's file format. */
+void fixture_set(struct fixture *fixture, const char *yaml);
+
+/* Runs body(fixture) on a server in a simulated world with a virtual clock; nothing may be left of
+ * it afterwards. */
+void fixture_run(void (*body)(struct fixture *fixture));
+
+/* --- requests, ready to be changed and sent
+ * ------------------------------------------------------- */
+
+char *fixture_uuid(struct fixture *fixture);
+API(Payload) *fixture_payload(struct fixture *fixture, const char *text);
+API(WorkflowExecution) *fixture_execution(struct fixture *fixture, const char *workflow_id);
+API(TaskList) *fixture_list(struct fixture *fixture, const char *name);
+/* Starts a run of type "order" on list "work", ten minutes, decisions ten seconds. */
+API(StartWorkflowExecutionRequest) *fixture_start(struct fixture *fixture, const char *workflow_id);
+
+/* --- steps of a run, each of which must succeed -------------------------------------------------
+ */
+
+const char *run_start(struct fixture *fixture, const char *workflow_id);
+void run_signal(struct fixture *fixture, const char *workflow_id, const char *name);
+API(PollForDecisionTaskResponse) *poll_decision(struct fixture *fixture, const char *list);
+API(PollForActivityTaskResponse) *poll_activity(struct fixture *fixture, const char *list);
+/* Answers a decision with the decisions given. */
+API(RespondDecisionTaskCompletedRequest) *
+fixture_complete(struct fixture *fixture, ProtobufCBinaryData token, API(Decision) *decision);
+API(RespondDecisionTaskCompletedResponse) *
+run_complete(struct fixture *fixture, const API(RespondDecisionTaskCompletedRequest) *request);
+API(Decision) *decide_activity(struct fixture *fixture, const char *activity_id);
+API(Decision) *decide_end(struct fixture *fixture);
+API(Decision) *decide_marker(struct fixture *fixture);
+API(GetWorkflowExecutionHistoryRequest) *fixture_history(struct fixture *fixture,
+                                                         const char *workflow_id);
+API(GetWorkflowExecutionHistoryResponse) *
+read_history(struct fixture *fixture, const API(GetWorkflowExecutionHistoryRequest) *request);
+
+#endif

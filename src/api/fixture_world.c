@@ -1,0 +1,40 @@
+/* fixture_world.c - a fixture in a simulated world. See fixture.h. */
+#include "api/fixture.h"
+#include "fiber/sim/world.h"
+
+#define LIMIT (3600 * NS_PER_S) /* virtual: nothing here takes an hour */
+
+struct scene {
+    void (*body)(struct fixture *fixture);
+    struct host *host;
+};
+
+static void
+run(void *argument)
+{
+    struct scene *scene = argument;
+    struct fixture fixture;
+    fixture_open(&fixture, "server:7833");
+    scene->body(&fixture);
+    fixture_close(&fixture);
+}
+
+static bool
+is_over(void *context)
+{
+    const struct scene *scene = context;
+    return !host_is_running(scene->host);
+}
+
+void
+fixture_run(void (*body)(struct fixture *fixture))
+{
+    for (int i = 0; i < test_seed_count() && i < 3; i++) {
+        struct world *world = world_new(.seed = test_seed(i));
+        struct scene scene = {.body = body, .host = world_add_host(world, "server", 2)};
+        host_start(scene.host, run, &scene);
+        EXPECT(world_run_until(world, is_over, &scene, LIMIT));
+        EXPECT_EQ(host_heap_blocks(scene.host), 0);
+        world_free(world);
+    }
+}

@@ -1,0 +1,123 @@
+/* json_write.c - see json.h.
+ *
+ * The room is known before: an escaped byte takes at most six, and three bytes of base64 four. */
+#include <stdio.h>
+
+#include "api/json.h"
+#include "base/check.h"
+#include "base/text.h"
+
+#define MEMBER_ROOM 64 /* name, quotes, a number */
+#define ESCAPE_ROOM 6
+
+struct json_writer
+json_write_begin(struct arena *arena, size_t members, size_t payload)
+{
+    size_t room = members * MEMBER_ROOM + payload * ESCAPE_ROOM + 3;
+    struct json_writer writer = {.bytes = arena_alloc(arena, room), .room = room};
+    writer.end = writer.bytes;
+    *writer.end++ = '{';
+    return writer;
+}
+
+static void
+put(struct json_writer *writer, const void *bytes, size_t count)
+{
+    check((size_t)(writer->end - writer->bytes) + count <= writer->room);
+    writer->end = mempcpy(writer->end, bytes, count);
+}
+
+static void
+put_name(struct json_writer *writer, const char *name)
+{
+    if (writer->end - writer->bytes > 1)
+        put(writer, ",", 1);
+    put(writer, "\"", 1);
+    put(writer, name, strlen(name));
+    put(writer, "\":", 2);
+}
+
+/* Bytes of `text` that are written as they are. Go escapes what HTML or scripts could take for
+ * theirs too. */
+static size_t
+plain_length(const char *text)
+{
+    size_t count = 0;
+    while ((uint8_t)text[count] >= 0x20 && strchr("\"\\<>&", text[count]) == NULL &&
+           strncmp(text + count, "\u2028", 3) != 0 && strncmp(text + count, "\u2029", 3) != 0)
+        count++;
+    return count;
+}
+
+/* Writes the character that `text` begins with in its escaped form; its bytes. */
+static size_t
+put_escaped(struct json_writer *writer, const char *text)
+{
+    static const char short_forms[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
+    const char *at = strchr(short_forms, *text);
+    char escape[ESCAPE_ROOM + 1];
+    if (at != NULL) {
+        put(writer, "\\", 1);
+        put(writer, &letters[at - short_forms], 1);
+        return 1;
+    }
+    bool is_wide = (uint8_t)*text == 0xe2;
+    unsigned point = !is_wide ? (uint8_t)*text : (uint8_t)text[2] == 0xa8 ? 0x2028 : 0x2029;
+    snprintf(escape, sizeof escape, "\\u%04x", point);
+    put(writer, escape, ESCAPE_ROOM);
+    return is_wide ? 3 : 1;
+}
+
+void
+json_write_text(struct json_writer *writer, const char *name, const char *value)
+{
+    put_name(writer, name);
+    put(writer, "\"", 1);
+    while (*value != '\0') {
+        size_t count = plain_length(value);
+        put(writer, value, count);
+        value += count;
+        if (*value != '\0')
+            value += put_escaped(writer, value);
+    }
+    put(writer, "\"", 1);
+}
+
+void
+json_write_integer(struct json_writer *writer, const char *name, int64_t value)
+{
+    char digits[24];
+    put_name(writer, name);
+    int count = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    put(writer, digits, (size_t)count);
+}
+
+void
+json_write_flag(struct json_writer *writer, const char *name, bool value)
+{
+    put_name(writer, name);
+    put(writer, value ? "true" : "false", value ? 4 : 5);
+}
+
+void
+json_write_bytes(struct json_writer *writer, const char *name, struct slice value,
+                 struct arena *arena)
+{
+    if (value.length == 0) {
+        put_name(writer, name);
+        put(writer, "null", 4);
+        return;
+    }
+    struct slice text = text_base64_encode(arena, value, TEXT_BASE64_STANDARD);
+    put_name(writer, name);
+    put(writer, "\"", 1);
+    put(writer, text.data, text.length);
+    put(writer, "\"", 1);
+}
+
+struct slice
+json_write_end(struct json_writer *writer)
+{
+    put(writer, "}", 1);
+    return slice_of(writer->bytes, (size_t)(writer->end - writer->bytes));
+}

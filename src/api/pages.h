@@ -1,0 +1,38 @@
+/* pages.h - pages of history as bytes that go out: stored History.events records, side by side.
+ *
+ * Nothing is decoded. Where a page begins in the middle of a stored batch, whole records are left
+ * out. */
+#ifndef CADENZA_API_PAGES_H
+#define CADENZA_API_PAGES_H
+
+#include "base/vector.h"
+#include "engine/engine.h"
+
+#define PAGE_BYTES_MAX (2u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
+
+/* Bytes in pieces, in order; the bytes themselves lie where they are. */
+struct pieces {
+    struct arena *arena;
+    vector_of(struct slice) list;
+    size_t length; /* of all, without the two that are kept free in front */
+};
+
+/* Two places in front are kept free for headers. */
+struct pieces pieces_begin(struct arena *arena);
+void pieces_add(struct pieces *pieces, struct slice bytes);
+/* The events of a page from `from` up to, not including, `to`. Error: ERR_CORRUPT, the records of a
+ * batch are not as many as it says. */
+must_use struct error *pieces_add_page(struct pieces *pieces, const struct history_page *page,
+                                       int64_t from, int64_t to);
+/* Only the last event of a page. */
+must_use struct error *pieces_add_last(struct pieces *pieces, const struct history_page *page);
+/* A record of an event that is not stored. */
+void pieces_add_event(struct pieces *pieces, const API(HistoryEvent) *event);
+/* All of it becomes the content of field `number`, a History. */
+void pieces_wrap(struct pieces *pieces, uint32_t number);
+/* A message, `head` and these pieces behind it, becomes the content of field `number`. */
+void pieces_nest(struct pieces *pieces, uint32_t number, struct slice head);
+/* All bytes in one, in the arena. */
+struct slice pieces_join(const struct pieces *pieces);
+
+#endif

@@ -1,0 +1,26 @@
+/* poll.h - a poll on its way: shared by poll.c (waiting) and poll_start.c (a task was found). */
+#ifndef CADENZA_API_POLL_H
+#define CADENZA_API_POLL_H
+
+#include "api/decision.h"
+#include "matching/matching.h"
+
+struct parked_poll {
+    struct parked parked;
+    struct poll poll;    /* texts in the arena */
+    bool is_in_matching; /* whose hand it is in */
+    int64_t began;       /* monotonic */
+    int64_t waited;      /* until it came back last, ns */
+};
+
+/* Records the start of the task that it came back with, and answers. In a fiber of its own. */
+void poll_start(void *argument);
+/* The task was void: it goes on waiting with what is left of its time. */
+void poll_again(struct parked_poll *waiting);
+/* Answers with what the response holds, or the error; it is gone then. */
+void poll_end(struct parked_poll *waiting, struct error *err);
+void poll_forget_task(struct parked_poll *waiting);
+/* How long it waited, for workers that adjust themselves. */
+API(AutoConfigHint) *poll_hint(const struct parked_poll *waiting, struct arena *arena);
+
+#endif

@@ -1,0 +1,158 @@
+/* tokens.c - see tokens.h. */
+#include "api/tokens.h"
+
+#include "api/json.h"
+
+#define POSITION_BYTES 8
+
+/* --- tasks ---------------------------------------------------------------------------------------
+ */
+
+struct slice
+task_token_write(const struct task_token *token, struct arena *arena)
+{
+    size_t payload = strlen(token->domain_id) + strlen(token->workflow_id) +
+                     strlen(token->workflow_type) + strlen(token->run_id) +
+                     strlen(token->activity_id) + strlen(token->activity_type);
+    struct json_writer writer = json_write_begin(arena, 8, payload);
+    json_write_text(&writer, "domainId", token->domain_id);
+    json_write_text(&writer, "workflowId", token->workflow_id);
+    json_write_text(&writer, "workflowType", token->workflow_type);
+    json_write_text(&writer, "runId", token->run_id);
+    json_write_integer(&writer, "scheduleId", token->schedule_id);
+    json_write_integer(&writer, "scheduleAttempt", token->schedule_attempt);
+    json_write_text(&writer, "activityId", token->activity_id);
+    json_write_text(&writer, "activityType", token->activity_type);
+    return json_write_end(&writer);
+}
+
+static void
+read_task_member(struct json_reader *reader, const char *name, struct task_token *token)
+{
+    const struct {
+        const char *name;
+        const char **text;
+        int64_t *number;
+    } members[] = {
+        {"domainId", &token->domain_id, NULL},
+        {"workflowId", &token->workflow_id, NULL},
+        {"workflowType", &token->workflow_type, NULL},
+        {"runId", &token->run_id, NULL},
+        {"activityId", &token->activity_id, NULL},
+        {"activityType", &token->activity_type, NULL},
+        {"scheduleId", NULL, &token->schedule_id},
+        {"scheduleAttempt", NULL, &token->schedule_attempt},
+    };
+    for (size_t i = 0; i < array_length(members); i++) {
+        if (strcmp(members[i].name, name) != 0)
+            continue;
+        if (members[i].text != NULL)
+            json_text(reader, members[i].text);
+        else
+            json_integer(reader, members[i].number);
+        return;
+    }
+    json_skip(reader);
+}
+
+struct error *
+task_token_read(struct slice bytes, struct arena *arena, struct task_token *token)
+{
+    if (bytes.length == 0)
+        return error_new(arena, ERR_BAD_REQUEST, "Task token not set on request.");
+    *token = (struct task_token){.domain_id = "",
+                                 .workflow_id = "",
+                                 .workflow_type = "",
+                                 .run_id = "",
+                                 .activity_id = "",
+                                 .activity_type = ""};
+    struct json_reader reader = json_begin(bytes, arena);
+    const char *name;
+    while (json_next(&reader, &name))
+        read_task_member(&reader, name, token);
+    bool is_attempt = token->schedule_attempt >= INT32_MIN && token->schedule_attempt <= INT32_MAX;
+    if (!json_end(&reader) || !is_attempt)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid TaskToken.");
+    if (token->domain_id[0] == '\0')
+        return error_new(arena, ERR_BAD_REQUEST, "Domain not set on request.");
+    return NULL;
+}
+
+/* --- pages of history ----------------------------------------------------------------------------
+ */
+
+static struct slice
+write_position(int64_t position, struct arena *arena)
+{
+    if (position == 0)
+        return (struct slice){0};
+    uint8_t *bytes = arena_alloc(arena, POSITION_BYTES);
+    for (size_t i = 0; i < POSITION_BYTES; i++)
+        bytes[i] = (uint8_t)((uint64_t)position >> (8 * (POSITION_BYTES - 1 - i)));
+    return slice_of(bytes, POSITION_BYTES);
+}
+
+/* False: not written by write_position. */
+static bool
+read_position(struct slice bytes, int64_t *position)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < bytes.length && i < POSITION_BYTES; i++)
+        number = number << 8 | bytes.data[i];
+    *position = (int64_t)number;
+    return bytes.length == 0 || (bytes.length == POSITION_BYTES && *position > 0);
+}
+
+struct slice
+history_token_write(const struct history_token *token, struct arena *arena)
+{
+    size_t payload =
+        strlen(token->run_id) + POSITION_BYTES + token->transient.length + token->branch.length;
+    struct json_writer writer = json_write_begin(arena, 7, payload);
+    json_write_text(&writer, "RunID", token->run_id);
+    json_write_integer(&writer, "FirstEventID", token->first_event_id);
+    json_write_integer(&writer, "NextEventID", token->next_event_id);
+    json_write_flag(&writer, "IsWorkflowRunning", token->is_running);
+    json_write_bytes(&writer, "PersistenceToken", write_position(token->position, arena), arena);
+    json_write_bytes(&writer, "TransientDecision", token->transient, arena);
+    json_write_bytes(&writer, "BranchToken", token->branch, arena);
+    return json_write_end(&writer);
+}
+
+static void
+read_history_member(struct json_reader *reader, const char *name, struct history_token *token,
+                    struct slice *position)
+{
+    if (strcmp(name, "RunID") == 0)
+        json_text(reader, &token->run_id);
+    else if (strcmp(name, "FirstEventID") == 0)
+        json_integer(reader, &token->first_event_id);
+    else if (strcmp(name, "NextEventID") == 0)
+        json_integer(reader, &token->next_event_id);
+    else if (strcmp(name, "IsWorkflowRunning") == 0)
+        json_flag(reader, &token->is_running);
+    else if (strcmp(name, "PersistenceToken") == 0)
+        json_bytes(reader, position);
+    else if (strcmp(name, "TransientDecision") == 0)
+        json_bytes(reader, &token->transient);
+    else if (strcmp(name, "BranchToken") == 0)
+        json_bytes(reader, &token->branch);
+    else
+        json_skip(reader);
+}
+
+struct error *
+history_token_read(struct slice bytes, struct arena *arena, struct history_token *token)
+{
+    struct slice position = {0};
+    *token = (struct history_token){.run_id = ""};
+    struct json_reader reader = json_begin(bytes, arena);
+    const char *name;
+    while (json_next(&reader, &name))
+        read_history_member(&reader, name, token, &position);
+    bool is_good = json_end(&reader) && read_position(position, &token->position) &&
+                   token->run_id[0] != '\0' && token->first_event_id >= 1 &&
+                   token->next_event_id >= token->first_event_id &&
+                   token->position <= token->next_event_id;
+    return is_good ? NULL : error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
+}

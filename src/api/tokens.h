@@ -1,0 +1,44 @@
+/* tokens.h - what clients carry from one call to the next without looking into it.
+ *
+ * Task tokens are JSON as Cadence writes it: a frontend of another cluster that forwards a call
+ * reads the domain from it. Page tokens of history have Cadence's member names too; what they hold
+ * is ours alone. Tokens come back from outside: nothing in one is believed that could not be asked
+ * for anyway, and malformed ones are ERR_BAD_REQUEST. Everything lives in the arena given. */
+#ifndef CADENZA_API_TOKENS_H
+#define CADENZA_API_TOKENS_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+/* Names a decision or an activity that a worker has. */
+struct task_token {
+    const char *domain_id, *workflow_id;
+    const char *workflow_type; /* activities: else "" */
+    const char *run_id;
+    int64_t schedule_id, schedule_attempt;
+    const char *activity_id, *activity_type; /* activities: else "" */
+};
+
+struct slice task_token_write(const struct task_token *token, struct arena *arena);
+/* Error: ERR_BAD_REQUEST (no token, not one of ours, or without a domain). */
+must_use struct error *task_token_read(struct slice bytes, struct arena *arena,
+                                       struct task_token *token);
+
+/* Where a reader of history stands. */
+struct history_token {
+    const char *run_id;
+    int64_t first_event_id; /* where the range that is read began */
+    int64_t next_event_id;  /* where it ends */
+    bool is_running;        /* the reader may wait for more events behind next_event_id */
+    int64_t position;       /* where the next page begins; 0: the range was read to its end */
+    struct slice transient; /* History.events records that follow the last page; may be empty */
+    struct slice branch;    /* names the line of events that was read */
+};
+
+struct slice history_token_write(const struct history_token *token, struct arena *arena);
+/* Error: ERR_BAD_REQUEST. */
+must_use struct error *history_token_read(struct slice bytes, struct arena *arena,
+                                          struct history_token *token);
+
+#endif

@@ -1,0 +1,122 @@
+/* tokens_test.c - tokens look as Cadence's do, and nothing else is taken for one. */
+#include "api/tokens.h"
+
+#include "base/test.h"
+
+static const struct task_token sample = {
+    .domain_id = "d-1",
+    .workflow_id = "a\"b\\c<\n\xe2\x80\xa8",
+    .workflow_type = "order",
+    .run_id = "r-1",
+    .schedule_id = 5,
+    .schedule_attempt = 2,
+    .activity_id = "7",
+    .activity_type = "charge",
+};
+
+TEST(tokens, a_task_token_is_the_json_that_cadence_writes, "A-013")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct slice bytes = task_token_write(&sample, arena);
+    EXPECT_TEXT(arena_text_of(arena, bytes),
+                "{\"domainId\":\"d-1\",\"workflowId\":\"a\\\"b\\\\c\\u003c\\n\\u2028\","
+                "\"workflowType\":\"order\",\"runId\":\"r-1\",\"scheduleId\":5,"
+                "\"scheduleAttempt\":2,\"activityId\":\"7\",\"activityType\":\"charge\"}");
+    struct task_token read;
+    EXPECT_OK(task_token_read(bytes, arena, &read));
+    EXPECT_TEXT(read.workflow_id, sample.workflow_id);
+    EXPECT_TEXT(read.activity_type, "charge");
+    EXPECT_EQ(read.schedule_id, 5);
+    EXPECT_EQ(read.schedule_attempt, 2);
+}
+
+TEST(tokens, a_token_of_another_cluster_is_read_whatever_its_order_and_additions, "A-013")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct task_token read;
+    EXPECT_OK(task_token_read(
+        slice_text(" { \"scheduleId\" : -23 , \"new\":{\"a\":[1,2.5e3,\"x\",null,true]},"
+                   "\"domainId\":\"\\u0064\\ud83d\\ude00\", \"runId\":null }\n"),
+        arena, &read));
+    EXPECT_TEXT(read.domain_id, "d\xf0\x9f\x98\x80");
+    EXPECT_TEXT(read.run_id, "");
+    EXPECT_EQ(read.schedule_id, -23);
+}
+
+TEST(tokens, a_malformed_task_token_is_a_bad_request)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    static const char *const bad[] = {
+        "",
+        "x",
+        "{",
+        "{}",
+        "{\"domainId\":\"d\"",
+        "{\"domainId\":\"d\"} x",
+        "{\"domainId\":5}",
+        "{\"domainId\":\"d\",}",
+        "{\"domainId\":\"d\" \"runId\":\"r\"}",
+        "{\"domainId\":\"\\u0000\"}",
+        "{\"domainId\":\"\\ud800\"}",
+        "{\"domainId\":\"\xff\"}",
+        "{\"domainId\":\"a\nb\"}",
+        "{\"domainId\":\"d\",\"scheduleId\":1.5}",
+        "{\"domainId\":\"d\",\"scheduleId\":99999999999999999999}",
+        "{\"domainId\":\"d\",\"scheduleAttempt\":4294967296}",
+        "{\"domainId\":\"d\",\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+    };
+    for (size_t i = 0; i < array_length(bad); i++) {
+        struct task_token read;
+        EXPECT_KIND(task_token_read(slice_text(bad[i]), arena, &read), ERR_BAD_REQUEST);
+    }
+}
+
+TEST(tokens, a_page_token_says_where_to_go_on)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct history_token token = {
+        .run_id = "r-1",
+        .first_event_id = 3,
+        .next_event_id = 90,
+        .is_running = true,
+        .position = 41,
+        .transient = slice_text("\x0a\x01x"),
+        .branch = slice_text("0123456789"),
+    };
+    struct slice bytes = history_token_write(&token, arena);
+    struct history_token read;
+    EXPECT_OK(history_token_read(bytes, arena, &read));
+    EXPECT_TEXT(read.run_id, "r-1");
+    EXPECT_EQ(read.first_event_id, 3);
+    EXPECT_EQ(read.next_event_id, 90);
+    EXPECT_EQ(read.position, 41);
+    EXPECT(read.is_running);
+    EXPECT(slice_equal(read.transient, token.transient));
+    EXPECT(slice_equal(read.branch, token.branch));
+}
+
+#define BEYOND_THE_END                                                                             \
+    "{\"RunID\":\"r\",\"FirstEventID\":1,\"NextEventID\":5,"                                       \
+    "\"PersistenceToken\":\"AAAAAAAAAAY=\"}"
+
+TEST(tokens, a_page_token_that_makes_no_sense_is_a_bad_request, "A-228")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    static const char *const bad[] = {
+        "",
+        "{}",
+        "null",
+        "{\"RunID\":\"r\",\"FirstEventID\":0,\"NextEventID\":5}",
+        "{\"RunID\":\"r\",\"FirstEventID\":9,\"NextEventID\":5}",
+        "{\"FirstEventID\":1,\"NextEventID\":5,\"RunID\":\"\",\"BranchToken\":\"\"}",
+        BEYOND_THE_END,
+        "{\"RunID\":\"r\",\"FirstEventID\":1,\"NextEventID\":5,\"PersistenceToken\":\"AAAA\"}",
+        "{\"RunID\":\"r\",\"FirstEventID\":1,\"NextEventID\":5,\"BranchToken\":\"*\"}",
+    };
+    for (size_t i = 0; i < array_length(bad); i++) {
+        struct history_token read;
+        struct error *err = history_token_read(slice_text(bad[i]), arena, &read);
+        EXPECT_KIND(err, ERR_BAD_REQUEST);
+        EXPECT_TEXT(err->message, "Invalid NextPageToken.");
+    }
+}
