@@ -47,10 +47,13 @@ insist(struct errand *errand, bool (*try)(struct errand *errand, struct load_cal
         struct load_call call = {
             .clients = errand->clients, .host = workflow_any_host(errand->load), .arena = arena};
         errand->load->repeats += is_answered;
+        bool is_repeat = is_answered;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         bool is_good = try(errand, &call, which);
         fiber_set_deadline(NEVER);
         is_answered = is_answered || is_good;
+        if (is_repeat && is_good)
+            world_mark(errand->load->sim->world, "request_repeated");
         if (!is_good)
             think(errand->load);
     }

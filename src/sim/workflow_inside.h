@@ -44,7 +44,7 @@ must_use bool plan_parse(const char *text, struct plan *plan);
 struct plan_step {
     API(Decision) *decisions[4];
     size_t count;
-    const char *marker; /* its name */
+    bool is_closing; /* the run ends with it, if nothing came in between */
 };
 void plan_decide(const struct history_seen *seen, const char *marker, struct arena *arena,
                  struct plan_step *step);
@@ -53,6 +53,8 @@ void plan_decide(const struct history_seen *seen, const char *marker, struct are
  * in the history for ever (those of a transient decision are not). */
 void ledger_see(struct workflow_load *load, const char *run_id, API(HistoryEvent) *const *events,
                 size_t stored);
+/* The name under which the history says that a closing list was void. */
+const char *ledger_unhandled_name(const char *run_id, int64_t started_id, struct arena *arena);
 /* A name that will stand in a history; tell when it was acknowledged. */
 struct told *ledger_promise(struct workflow_load *load, const char *name);
 /* Ids rise by one, times do not go back, timers are not early. */

@@ -44,6 +44,12 @@ ledger_see(struct workflow_load *load, const char *run_id, API(HistoryEvent) *co
     heap_select(host);
 }
 
+const char *
+ledger_unhandled_name(const char *run_id, int64_t started_id, struct arena *arena)
+{
+    return arena_format(arena, "u%s/%" PRId64, run_id, started_id);
+}
+
 struct told *
 ledger_promise(struct workflow_load *load, const char *name)
 {

@@ -6,9 +6,10 @@
 #include "fiber/clock.h"
 #include "sim/workflow_inside.h"
 
-#define CALL_TIMEOUT (5 * NS_PER_S)
+#define CALL_TIMEOUT   (5 * NS_PER_S)
+#define DOMAIN_SETTLES (3 * NS_PER_S) /* hosts look for changes by others each second */
 
-/* The domain that all workflows are in, at any host that answers. */
+/* The domain that all workflows are in, at any host that answers; then until all hosts know it. */
 static void
 register_domain(struct workflow_load *load)
 {
@@ -27,6 +28,9 @@ register_domain(struct workflow_load *load)
         check(ended == NULL);
     } while (err != NULL);
     load_clients_free(clients);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    err = fiber_sleep(DOMAIN_SETTLES, arena);
+    check(err == NULL);
 }
 
 static void

@@ -47,6 +47,10 @@ struct workflow_entry {
 /* Something that a worker was told, by a name that stands in the history: a marker, a result. */
 struct told {
     bool is_acknowledged;
+    /* A list of decisions that would close the run is answered well, and void, when the worker had
+     * not seen everything (unhandled): then the history says so, by this name. "": cannot be. */
+    char unhandled[64];
+    bool is_transient; /* the failure of a decision that is not stored leaves no event either */
 };
 
 struct workflow_load {

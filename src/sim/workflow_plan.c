@@ -178,9 +178,12 @@ plan_decide(const struct history_seen *seen, const char *marker, struct arena *a
     check(is_plan);
     for (size_t i = 1; i < seen->count; i++)
         follow(&progress, seen->events[i]);
-    *step = (struct plan_step){.marker = marker};
+    *step = (struct plan_step){0};
     step->decisions[step->count++] = record_marker(marker, arena);
     API(Decision) *next = next_decision(&progress, arena);
-    if (next != NULL)
-        step->decisions[step->count++] = next;
+    if (next == NULL)
+        return;
+    step->decisions[step->count++] = next;
+    int kind = (int)next->attributes_case;
+    step->is_closing = kind != DECISION(SCHEDULE_ACTIVITY_TASK) && kind != DECISION(START_TIMER);
 }

@@ -19,7 +19,8 @@ static const char *const marks[] = {
     "cut_inbound",         "cut_outbound",         "break",
     "shard_taken",         "shard_lost",           "task_offered_again",
     "decision_timed_out",  "activity_retried",     "alarm_rearmed",
-    "buffered_flushed",    "request_deduplicated", "poller_gone_before_start",
+    "buffered_flushed",    "request_repeated",     "poll_withdrawn",
+    "continued_as_new",    "unhandled_decision",
 };
 
 struct outcome {
@@ -109,6 +110,16 @@ TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crash
     EXPECT(workflows > 0 && repeats + dropped > 0);
     if (test_seed_count() > 3) /* few seeds need not come to everything */
         expect_marks(counts);
+}
+
+/* Seeds that once found something: docs/bugs.md. */
+TEST(workflow_sim, what_was_found_once_stays_fixed)
+{
+    static const uint64_t seeds[] = {86, 229};
+    for (size_t i = 0; i < array_length(seeds); i++) {
+        struct storm storm = usual_storm(seeds[i]);
+        run_storm(&storm);
+    }
 }
 
 TEST(workflow_sim, the_same_seed_gives_the_same_trace)

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "fiber/clock.h"
+#include "fiber/sync.h"
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -21,17 +22,6 @@ struct shift {
     unsigned number;
     uint64_t sequence; /* of its answers, for names */
 };
-
-/* Most polls are held as long as they may, some are given up early. */
-static void
-set_poll_deadline(struct shift *shift)
-{
-    bool gives_up = entropy_below(5) == 0;
-    int64_t wait =
-        gives_up ? (int64_t)(2100 * NS_PER_MS + entropy_below(2 * NS_PER_S)) : POLL_TIMEOUT;
-    shift->load->polls_abandoned += gives_up;
-    fiber_set_deadline(clock_monotonic() + wait);
-}
 
 static void
 pause_after(const struct error *err)
@@ -113,13 +103,17 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     request->n_decisions = step.count;
     request->identity = "decider";
     struct told *told = ledger_promise(shift->load, name);
+    told->is_transient = task->attempt > 0;
+    if (step.is_closing)
+        snprintf(
+            told->unhandled, sizeof told->unhandled, "%s",
+            ledger_unhandled_name(task->workflow_execution->run_id, task->started_event_id, arena));
     for (int try = 0; try < 3; try++) {
         API(RespondDecisionTaskCompletedResponse) *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         struct error *err =
             workflow_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted",
                           request, respond_decision_task_completed_response, &response);
-        /* A decision that came too late to close is answered well too, and is not in history. */
         told->is_acknowledged = told->is_acknowledged || err == NULL;
         if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
             return;
@@ -137,7 +131,7 @@ decide_once(struct shift *shift)
     request->task_list = workflow_task_list(arena);
     request->identity = "decider";
     API(PollForDecisionTaskResponse) *task = NULL;
-    set_poll_deadline(shift);
+    fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
     struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
                                       request, poll_for_decision_task_response, &task);
     if (err == NULL && task->task_token.len > 0) {
@@ -233,7 +227,7 @@ work_once(struct shift *shift)
     request->task_list = workflow_task_list(arena);
     request->identity = "worker";
     API(PollForActivityTaskResponse) *task = NULL;
-    set_poll_deadline(shift);
+    fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
     struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
                                       request, poll_for_activity_task_response, &task);
     if (err == NULL && task->task_token.len > 0)
@@ -244,17 +238,50 @@ work_once(struct shift *shift)
 /* --- both ---------------------------------------------------------------------------------------
  */
 
+/* A poll in a fiber of its own, which may be cancelled: the client goes away in the middle. */
+struct attempt {
+    struct shift *shift;
+    void (*once)(struct shift *shift);
+    struct latch open;
+};
+
+static void
+attempt_main(void *argument)
+{
+    struct attempt *attempt = argument;
+    attempt->once(attempt->shift);
+    latch_done(&attempt->open);
+}
+
+static void
+try_impatiently(struct shift *shift, void (*once)(struct shift *shift))
+{
+    struct attempt attempt = {.shift = shift, .once = once};
+    latch_init(&attempt.open, 1);
+    struct fiber *fiber = fiber_start("impatient", attempt_main, &attempt);
+    int64_t patience = (int64_t)entropy_below(3 * NS_PER_S);
+    if (latch_wait_until(&attempt.open, clock_monotonic() + patience))
+        return;
+    shift->load->polls_abandoned++;
+    fiber_cancel(fiber);
+    latch_wait(&attempt.open);
+}
+
 static void
 run_shifts(struct workflow_part *part, void (*once)(struct shift *shift))
 {
     struct workflow_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
     struct shift shift = {.load = load, .number = part->number};
+    bool is_impatient = part->number % 3 == 1;
     while (!load->is_audited && load->verdict.violation == NULL) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         shift.call = (struct load_call){.clients = clients, .arena = arena};
-        shift.call.host = part->number % load->sim->count; /* every host has pollers */
-        once(&shift);
+        shift.call.host = workflow_any_host(load);
+        if (is_impatient)
+            try_impatiently(&shift, once);
+        else
+            once(&shift);
     }
     load_clients_free(clients);
     load->workers_running--;

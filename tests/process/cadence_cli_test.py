@@ -65,4 +65,30 @@ def test_mistakes_are_told_in_the_words_that_users_know(binary, folder):
         assert code != 0 and "not exist" in out + err, (code, out, err)
 
 
+def workflow(server, *words):
+    code, out, err = cadence(server, "d", "workflow", *words, "--workflow_id", "wf")
+    assert code == 0, (words, code, out, err)
+    return out
+
+
+@support.proves("A-048", "A-196")
+def test_a_run_is_started_signalled_restarted_and_terminated(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        assert cadence(server, "d", "domain", "register", "--global_domain", "false")[0] == 0
+        kind = ("--tasklist", "work", "--workflow_type", "order", "--execution_timeout", "60")
+        first = workflow(server, "start", *kind, "--input", '"x"').split()[-1]
+        workflow(server, "signal", "--name", "go", "--input", "1")
+        shown = workflow(server, "show")
+        assert "WorkflowExecutionSignaled" in shown, shown
+        second = workflow(server, "restart").split()[-1]
+        assert first != second and second in workflow(server, "describe")
+        shown = workflow(server, "show")
+        assert "WorkflowExecutionSignaled" not in shown and "order" in shown, shown
+        assert "Terminated" in workflow(server, "show", "--run_id", first)
+        workflow(server, "terminate", "--reason", "enough")
+        assert "Terminated" in workflow(server, "show"), "it is still open"
+        code, out, err = cadence(server, "d", "workflow", "restart", "--workflow_id", "nobody")
+        assert code != 0 and "history not found" in out + err, (code, out, err)
+
+
 support.main(sys.modules[__name__])
