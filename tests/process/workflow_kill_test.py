@@ -18,7 +18,7 @@ from google.protobuf import duration_pb2
 import support
 
 KILLS = 20
-IN_FLIGHT = 16
+IN_FLIGHT = 6
 SIGNALS = 3
 LIST = "kill-list"
 FAST_RECONNECT = {
@@ -144,6 +144,15 @@ async def history(client, name, run_id):
             return events
 
 
+def is_signal(event):
+    return event.HasField("workflow_execution_signaled_event_attributes")
+
+
+def word_of(event):
+    data = event.workflow_execution_signaled_event_attributes.input.data
+    return data.decode().strip().strip('"')
+
+
 async def verify(client, load):
     """Every acknowledged start and signal is in its history once; every run has ended well."""
 
@@ -160,11 +169,7 @@ async def verify(client, load):
             closed, events = await is_closed(name, run_id)
         assert closed, f"{name} has not ended: {events[-1]}"
         assert [event.event_id for event in events] == list(range(1, len(events) + 1))
-        words = collections.Counter(
-            event.workflow_execution_signaled_event_attributes.input.data.decode().strip().strip('"')
-            for event in events
-            if event.HasField("workflow_execution_signaled_event_attributes")
-        )
+        words = collections.Counter(word_of(event) for event in events if is_signal(event))
         for word in load.signalled[name]:
             assert words[word] == 1, f"{name}: {word} is {words[word]} times in the history"
         assert not words or max(words.values()) == 1, words
