@@ -128,15 +128,15 @@ wants_already_completed(const struct rpc_call *call)
 {
     bool is_enabled = false;
     struct slice flags = grpc_call_header(call->grpc, HEADER_FEATURE_FLAGS);
-    struct json_reader reader = json_begin(flags, call->arena);
+    struct json_reader reader = object_begin(flags, call->arena);
     const char *name;
-    while (json_next(&reader, &name)) {
+    while (object_next(&reader, &name)) {
         if (strcmp(name, "workflowExecutionAlreadyCompletedErrorEnabled") == 0)
-            json_flag(&reader, &is_enabled);
+            object_flag(&reader, &is_enabled);
         else
-            json_skip(&reader);
+            object_skip(&reader);
     }
-    return json_end(&reader) && is_enabled;
+    return object_end(&reader) && is_enabled;
 }
 
 struct error *

@@ -4,7 +4,9 @@
  * have, and skips those that it does not know. The first thing that is wrong makes the reader bad,
  * and it stays so: one look at the end suffices. Texts are UTF-8 without NUL bytes and live in the
  * arena. A writer writes an object the way that Go does, so that tokens of either side look alike.
- */
+ *
+ * The functions are not called json_*: those names are jansson's, which the command line in the
+ * same binary uses, and a linker does not complain. */
 #ifndef CADENZA_API_JSON_H
 #define CADENZA_API_JSON_H
 
@@ -21,19 +23,19 @@ struct json_reader {
 };
 
 /* A reader at the beginning of an object. */
-struct json_reader json_begin(struct slice bytes, struct arena *arena);
+struct json_reader object_begin(struct slice bytes, struct arena *arena);
 /* The name of the next member, whose value must then be read or skipped; false: the object has
  * ended or is bad. */
-bool json_next(struct json_reader *reader, const char **name);
+bool object_next(struct json_reader *reader, const char **name);
 /* Values. null leaves *value as it is, as in Go. */
-void json_text(struct json_reader *reader, const char **value);
-void json_integer(struct json_reader *reader, int64_t *value);
-void json_flag(struct json_reader *reader, bool *value);
+void object_text(struct json_reader *reader, const char **value);
+void object_integer(struct json_reader *reader, int64_t *value);
+void object_flag(struct json_reader *reader, bool *value);
 /* Base64 in a text. */
-void json_bytes(struct json_reader *reader, struct slice *value);
-void json_skip(struct json_reader *reader);
+void object_bytes(struct json_reader *reader, struct slice *value);
+void object_skip(struct json_reader *reader);
 /* Was all of it one good object, with nothing behind it? */
-bool json_end(struct json_reader *reader);
+bool object_end(struct json_reader *reader);
 
 struct json_writer {
     uint8_t *bytes, *end;
@@ -41,14 +43,14 @@ struct json_writer {
 };
 
 /* A writer of an object whose texts and bytes have `payload` bytes in all, in `members` members. */
-struct json_writer json_write_begin(struct arena *arena, size_t members, size_t payload);
+struct json_writer object_write_begin(struct arena *arena, size_t members, size_t payload);
 /* `name` is plain: nothing in it needs to be escaped. */
-void json_write_text(struct json_writer *writer, const char *name, const char *value);
-void json_write_integer(struct json_writer *writer, const char *name, int64_t value);
-void json_write_flag(struct json_writer *writer, const char *name, bool value);
+void object_write_text(struct json_writer *writer, const char *name, const char *value);
+void object_write_integer(struct json_writer *writer, const char *name, int64_t value);
+void object_write_flag(struct json_writer *writer, const char *name, bool value);
 /* Base64; empty: null. */
-void json_write_bytes(struct json_writer *writer, const char *name, struct slice value,
-                      struct arena *arena);
-struct slice json_write_end(struct json_writer *writer);
+void object_write_bytes(struct json_writer *writer, const char *name, struct slice value,
+                        struct arena *arena);
+struct slice object_write_end(struct json_writer *writer);
 
 #endif

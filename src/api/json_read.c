@@ -159,7 +159,7 @@ read_text(struct json_reader *reader)
  */
 
 void
-json_text(struct json_reader *reader, const char **value)
+object_text(struct json_reader *reader, const char **value)
 {
     if (take_word(reader, "null"))
         return;
@@ -183,7 +183,7 @@ read_number(struct json_reader *reader)
 }
 
 void
-json_integer(struct json_reader *reader, int64_t *value)
+object_integer(struct json_reader *reader, int64_t *value)
 {
     if (take_word(reader, "null"))
         return;
@@ -193,7 +193,7 @@ json_integer(struct json_reader *reader, int64_t *value)
 }
 
 void
-json_flag(struct json_reader *reader, bool *value)
+object_flag(struct json_reader *reader, bool *value)
 {
     if (take_word(reader, "null"))
         return;
@@ -205,10 +205,10 @@ json_flag(struct json_reader *reader, bool *value)
 }
 
 void
-json_bytes(struct json_reader *reader, struct slice *value)
+object_bytes(struct json_reader *reader, struct slice *value)
 {
     const char *text = "";
-    json_text(reader, &text);
+    object_text(reader, &text);
     if (!reader->is_bad &&
         !text_base64_decode(reader->arena, slice_text(text), TEXT_BASE64_STANDARD, value))
         reader->is_bad = true;
@@ -250,7 +250,7 @@ skip_value(struct json_reader *reader, int depth)
 }
 
 void
-json_skip(struct json_reader *reader)
+object_skip(struct json_reader *reader)
 {
     skip_value(reader, 1);
 }
@@ -259,7 +259,7 @@ json_skip(struct json_reader *reader)
  */
 
 struct json_reader
-json_begin(struct slice bytes, struct arena *arena)
+object_begin(struct slice bytes, struct arena *arena)
 {
     struct json_reader reader = {.arena = arena, .left = bytes};
     need(&reader, '{');
@@ -267,7 +267,7 @@ json_begin(struct slice bytes, struct arena *arena)
 }
 
 bool
-json_next(struct json_reader *reader, const char **name)
+object_next(struct json_reader *reader, const char **name)
 {
     if (reader->is_bad || take(reader, '}'))
         return false;
@@ -280,7 +280,7 @@ json_next(struct json_reader *reader, const char **name)
 }
 
 bool
-json_end(struct json_reader *reader)
+object_end(struct json_reader *reader)
 {
     return peek(reader) < 0 && !reader->is_bad;
 }

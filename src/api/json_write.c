@@ -11,7 +11,7 @@
 #define ESCAPE_ROOM 6
 
 struct json_writer
-json_write_begin(struct arena *arena, size_t members, size_t payload)
+object_write_begin(struct arena *arena, size_t members, size_t payload)
 {
     size_t room = members * MEMBER_ROOM + payload * ESCAPE_ROOM + 3;
     struct json_writer writer = {.bytes = arena_alloc(arena, room), .room = room};
@@ -69,7 +69,7 @@ put_escaped(struct json_writer *writer, const char *text)
 }
 
 void
-json_write_text(struct json_writer *writer, const char *name, const char *value)
+object_write_text(struct json_writer *writer, const char *name, const char *value)
 {
     put_name(writer, name);
     put(writer, "\"", 1);
@@ -84,7 +84,7 @@ json_write_text(struct json_writer *writer, const char *name, const char *value)
 }
 
 void
-json_write_integer(struct json_writer *writer, const char *name, int64_t value)
+object_write_integer(struct json_writer *writer, const char *name, int64_t value)
 {
     char digits[24];
     put_name(writer, name);
@@ -93,15 +93,15 @@ json_write_integer(struct json_writer *writer, const char *name, int64_t value)
 }
 
 void
-json_write_flag(struct json_writer *writer, const char *name, bool value)
+object_write_flag(struct json_writer *writer, const char *name, bool value)
 {
     put_name(writer, name);
     put(writer, value ? "true" : "false", value ? 4 : 5);
 }
 
 void
-json_write_bytes(struct json_writer *writer, const char *name, struct slice value,
-                 struct arena *arena)
+object_write_bytes(struct json_writer *writer, const char *name, struct slice value,
+                   struct arena *arena)
 {
     if (value.length == 0) {
         put_name(writer, name);
@@ -116,7 +116,7 @@ json_write_bytes(struct json_writer *writer, const char *name, struct slice valu
 }
 
 struct slice
-json_write_end(struct json_writer *writer)
+object_write_end(struct json_writer *writer)
 {
     put(writer, "}", 1);
     return slice_of(writer->bytes, (size_t)(writer->end - writer->bytes));

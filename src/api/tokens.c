@@ -14,16 +14,16 @@ task_token_write(const struct task_token *token, struct arena *arena)
     size_t payload = strlen(token->domain_id) + strlen(token->workflow_id) +
                      strlen(token->workflow_type) + strlen(token->run_id) +
                      strlen(token->activity_id) + strlen(token->activity_type);
-    struct json_writer writer = json_write_begin(arena, 8, payload);
-    json_write_text(&writer, "domainId", token->domain_id);
-    json_write_text(&writer, "workflowId", token->workflow_id);
-    json_write_text(&writer, "workflowType", token->workflow_type);
-    json_write_text(&writer, "runId", token->run_id);
-    json_write_integer(&writer, "scheduleId", token->schedule_id);
-    json_write_integer(&writer, "scheduleAttempt", token->schedule_attempt);
-    json_write_text(&writer, "activityId", token->activity_id);
-    json_write_text(&writer, "activityType", token->activity_type);
-    return json_write_end(&writer);
+    struct json_writer writer = object_write_begin(arena, 8, payload);
+    object_write_text(&writer, "domainId", token->domain_id);
+    object_write_text(&writer, "workflowId", token->workflow_id);
+    object_write_text(&writer, "workflowType", token->workflow_type);
+    object_write_text(&writer, "runId", token->run_id);
+    object_write_integer(&writer, "scheduleId", token->schedule_id);
+    object_write_integer(&writer, "scheduleAttempt", token->schedule_attempt);
+    object_write_text(&writer, "activityId", token->activity_id);
+    object_write_text(&writer, "activityType", token->activity_type);
+    return object_write_end(&writer);
 }
 
 static void
@@ -47,12 +47,12 @@ read_task_member(struct json_reader *reader, const char *name, struct task_token
         if (strcmp(members[i].name, name) != 0)
             continue;
         if (members[i].text != NULL)
-            json_text(reader, members[i].text);
+            object_text(reader, members[i].text);
         else
-            json_integer(reader, members[i].number);
+            object_integer(reader, members[i].number);
         return;
     }
-    json_skip(reader);
+    object_skip(reader);
 }
 
 struct error *
@@ -66,12 +66,12 @@ task_token_read(struct slice bytes, struct arena *arena, struct task_token *toke
                                  .run_id = "",
                                  .activity_id = "",
                                  .activity_type = ""};
-    struct json_reader reader = json_begin(bytes, arena);
+    struct json_reader reader = object_begin(bytes, arena);
     const char *name;
-    while (json_next(&reader, &name))
+    while (object_next(&reader, &name))
         read_task_member(&reader, name, token);
     bool is_attempt = token->schedule_attempt >= INT32_MIN && token->schedule_attempt <= INT32_MAX;
-    if (!json_end(&reader) || !is_attempt)
+    if (!object_end(&reader) || !is_attempt)
         return error_new(arena, ERR_BAD_REQUEST, "Invalid TaskToken.");
     if (token->domain_id[0] == '\0')
         return error_new(arena, ERR_BAD_REQUEST, "Domain not set on request.");
@@ -108,15 +108,15 @@ history_token_write(const struct history_token *token, struct arena *arena)
 {
     size_t payload =
         strlen(token->run_id) + POSITION_BYTES + token->transient.length + token->branch.length;
-    struct json_writer writer = json_write_begin(arena, 7, payload);
-    json_write_text(&writer, "RunID", token->run_id);
-    json_write_integer(&writer, "FirstEventID", token->first_event_id);
-    json_write_integer(&writer, "NextEventID", token->next_event_id);
-    json_write_flag(&writer, "IsWorkflowRunning", token->is_running);
-    json_write_bytes(&writer, "PersistenceToken", write_position(token->position, arena), arena);
-    json_write_bytes(&writer, "TransientDecision", token->transient, arena);
-    json_write_bytes(&writer, "BranchToken", token->branch, arena);
-    return json_write_end(&writer);
+    struct json_writer writer = object_write_begin(arena, 7, payload);
+    object_write_text(&writer, "RunID", token->run_id);
+    object_write_integer(&writer, "FirstEventID", token->first_event_id);
+    object_write_integer(&writer, "NextEventID", token->next_event_id);
+    object_write_flag(&writer, "IsWorkflowRunning", token->is_running);
+    object_write_bytes(&writer, "PersistenceToken", write_position(token->position, arena), arena);
+    object_write_bytes(&writer, "TransientDecision", token->transient, arena);
+    object_write_bytes(&writer, "BranchToken", token->branch, arena);
+    return object_write_end(&writer);
 }
 
 static void
@@ -124,21 +124,21 @@ read_history_member(struct json_reader *reader, const char *name, struct history
                     struct slice *position)
 {
     if (strcmp(name, "RunID") == 0)
-        json_text(reader, &token->run_id);
+        object_text(reader, &token->run_id);
     else if (strcmp(name, "FirstEventID") == 0)
-        json_integer(reader, &token->first_event_id);
+        object_integer(reader, &token->first_event_id);
     else if (strcmp(name, "NextEventID") == 0)
-        json_integer(reader, &token->next_event_id);
+        object_integer(reader, &token->next_event_id);
     else if (strcmp(name, "IsWorkflowRunning") == 0)
-        json_flag(reader, &token->is_running);
+        object_flag(reader, &token->is_running);
     else if (strcmp(name, "PersistenceToken") == 0)
-        json_bytes(reader, position);
+        object_bytes(reader, position);
     else if (strcmp(name, "TransientDecision") == 0)
-        json_bytes(reader, &token->transient);
+        object_bytes(reader, &token->transient);
     else if (strcmp(name, "BranchToken") == 0)
-        json_bytes(reader, &token->branch);
+        object_bytes(reader, &token->branch);
     else
-        json_skip(reader);
+        object_skip(reader);
 }
 
 struct error *
@@ -146,11 +146,11 @@ history_token_read(struct slice bytes, struct arena *arena, struct history_token
 {
     struct slice position = {0};
     *token = (struct history_token){.run_id = ""};
-    struct json_reader reader = json_begin(bytes, arena);
+    struct json_reader reader = object_begin(bytes, arena);
     const char *name;
-    while (json_next(&reader, &name))
+    while (object_next(&reader, &name))
         read_history_member(&reader, name, token, &position);
-    bool is_good = json_end(&reader) && read_position(position, &token->position) &&
+    bool is_good = object_end(&reader) && read_position(position, &token->position) &&
                    token->run_id[0] != '\0' && token->first_event_id >= 1 &&
                    token->next_event_id >= token->first_event_id &&
                    token->position <= token->next_event_id;

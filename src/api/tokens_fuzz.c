@@ -41,11 +41,11 @@ try_history_token(struct slice input, struct arena *arena)
 static void
 try_skip(struct slice input, struct arena *arena)
 {
-    struct json_reader reader = json_begin(input, arena);
+    struct json_reader reader = object_begin(input, arena);
     const char *name;
-    while (json_next(&reader, &name))
-        json_skip(&reader);
-    check(json_end(&reader) || reader.left.length <= input.length);
+    while (object_next(&reader, &name))
+        object_skip(&reader);
+    check(object_end(&reader) || reader.left.length <= input.length);
 }
 
 int

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void
 verdict_violate(struct verdict *verdict, const char *format, ...)
@@ -24,5 +25,5 @@ verdict_is_expected(const struct error *err)
     enum error_kind kind = err->kind;
     return kind == ERR_UNAVAILABLE || kind == ERR_DEADLINE || kind == ERR_CANCELLED ||
            kind == ERR_FENCED || kind == ERR_OUTCOME_UNKNOWN || kind == ERR_SERVICE_BUSY ||
-           kind == ERR_ENTITY_NOT_EXISTS;
+           kind == ERR_ENTITY_NOT_EXISTS || strstr(err->message, "Shutting down") != NULL;
 }

@@ -127,11 +127,11 @@ def test_health_and_cluster_info_answer(binary, folder):
     with_client(binary, folder, body)
 
 
-def test_a_workflow_call_is_refused_in_words_and_not_retried(binary, folder):
+def test_a_call_that_is_not_served_is_refused_in_words_and_not_retried(binary, folder):
     async def body(client, _):
         error = await refused(
-            client.workflow_stub.DescribeWorkflowExecution(
-                workflow_api.DescribeWorkflowExecutionRequest(
+            client.workflow_stub.DiagnoseWorkflowExecution(
+                workflow_api.DiagnoseWorkflowExecutionRequest(
                     domain="orders",
                     workflow_execution=common_pb2.WorkflowExecution(workflow_id="w"),
                 )
