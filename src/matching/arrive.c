@@ -31,6 +31,8 @@ void
 list_add(struct task_list *list, struct offer *offer)
 {
     list->used = clock_monotonic();
+    if (offer->task->normal_list[0] == '\0' && list_is_sticky(list))
+        list->kind = LIST_NORMAL; /* it can pass nothing on: it has to store what is too much */
     if (list_merge(list, offer))
         return;
     if (offer_is_expired(offer, clock_wall())) {
@@ -59,6 +61,10 @@ list_return(struct task_list *list, struct offer *offer)
     const struct task *task = offer->task;
     list->used = clock_monotonic();
     mark("task_returned");
+#ifdef CADENZA_PLANT_returned_task_dropped
+    offer_free(offer);
+    return;
+#endif
     struct outstanding *row = task->row == 0 ? backlog_find(list, task->number) : NULL;
     if (task->row == 0 && (row == NULL || row->offer != NULL || row->is_done)) {
         offer_free(offer); /* the store has it, and it is or will be read again */

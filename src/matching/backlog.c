@@ -3,9 +3,9 @@
  *
  * Offers to be stored gather until the end of the tick and go to the store in batches; each is
  * told to the owner of its outbox row once it is durable. Rows are deleted in ranges, up to the
- * first that is not done: each batch that deletes also moves the acknowledged level, so the next
- * owner begins there. A row that was handed out and whose outcome is not known is still in the
- * store: a crash cannot lose it, it can only be offered twice. */
+ * first that is not done: each batch that deletes, and no other, moves the acknowledged level in
+ * the store, where the next owner begins. A row that was handed out and whose outcome is not known
+ * is still in the store: a crash cannot lose it, it can only be offered twice. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/mark.h"
@@ -190,9 +190,9 @@ submit_deletion(struct task_list *list)
     struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
     batch_delete_range(batch, ROW_TASK, record_task_key(backlog->deleted + 1, arena),
                        record_task_key(backlog->acked + 1, arena));
-    submit(list, batch);
     backlog->deleted = backlog->acked;
     backlog->deletable = 0;
+    submit(list, batch);
     mark("tasks_deleted");
 }
 

@@ -42,7 +42,8 @@ record_list(const struct task_list *list, struct arena *arena)
     STORED(TaskListRecord) *record = message_new(arena, STORED_TYPE(task_list_record));
     record->format = FORMAT;
     record->range_id = list->backlog.range;
-    record->ack_level = (uint64_t)list->backlog.acked;
+    /* Not `acked`: the next owner begins here, and would never delete what is below. */
+    record->ack_level = (uint64_t)list->backlog.deleted;
     record->backlog = list->backlog.rows;
     record->last_updated_time = clock_wall();
     return message_encode(arena, &record->base);

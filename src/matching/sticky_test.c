@@ -71,3 +71,23 @@ TEST(sticky, what_a_sticky_list_cannot_hold_goes_to_the_normal_list_and_is_not_s
     bench_run(sticky_overflows,
               "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
 }
+
+/* Somebody polls a list as sticky that workflows were started on. */
+static void
+sticky_in_name_only(struct bench *bench)
+{
+    struct spot spot = {TASK_DECISION, LIST_NORMAL, "host:1", ""};
+    EXPECT_EQ(bench_take(bench, STICKY, SHORT), 0);
+    bench_add(bench, STICKY, 1, 2); /* they wait: the list is a sticky one */
+    bench_add(bench, spot, 3, 8);
+    bench_sleep(bench, SHORT);
+    EXPECT(memory_base_rows(bench->base) > 0);
+    bench_expect(bench, STICKY, 1, 4);
+    bench_expect(bench, spot, 5, 8);
+}
+
+TEST(sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many)
+{
+    bench_run(sticky_in_name_only,
+              "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
+}

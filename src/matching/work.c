@@ -83,9 +83,11 @@ struct look {
     int64_t acked, rows, written;
 };
 
+/* One try: another host may take the list between the reads. */
 static struct error *
-read_store(struct task_list *list, struct arena *arena, struct look *look)
+read_once(struct task_list *list, struct arena *arena, struct look *look)
 {
+    *look = (struct look){0};
     struct store *store = list->place->matching->options.store;
     struct partition partition = record_partition(list);
     struct error *err = store_guard(store, partition, arena, &look->guard);
@@ -99,6 +101,20 @@ read_store(struct task_list *list, struct arena *arena, struct look *look)
     look->written = look->acked;
     if (err == NULL && found)
         err = read_highest(list, look->acked, arena, &look->written);
+    return err;
+}
+
+static struct error *
+read_store(struct task_list *list, struct arena *arena, struct look *look)
+{
+    uint64_t guard = 0;
+    struct error *err = NULL;
+    do {
+        err = read_once(list, arena, look);
+        if (err == NULL)
+            err = store_guard(list->place->matching->options.store, record_partition(list), arena,
+                              &guard);
+    } while (err == NULL && guard != look->guard);
     return err;
 }
 

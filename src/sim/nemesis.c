@@ -6,6 +6,9 @@
 
 #define STARTING_MAX  (100 * NS_PER_US) /* a start takes little more: the store is in memory */
 #define RELENT_ROUNDS 120               /* of a second each */
+/* Crashes at a commit: so many points from now, and waiting so long for them. */
+#define POINTS_AHEAD_MAX 40
+#define POINT_WAIT_MAX   (2 * NS_PER_S)
 
 static struct sim_host *
 any_host(struct sim *sim)
@@ -121,6 +124,36 @@ break_one(struct sim *sim)
     world_break(sim->world, way.from, way.to);
 }
 
+/* The disk has come so far that a crash makes a difference. */
+struct commit_point {
+    const struct memory_base *base;
+    uint64_t point;
+};
+
+static bool
+point_is_reached(void *context)
+{
+    const struct commit_point *wanted = context;
+    return memory_base_points(wanted->base) >= wanted->point;
+}
+
+/* Any point counts: a commit came, its group was written, its group is durable. */
+static void
+crash_at_commit(struct sim *sim)
+{
+    struct sim_host *host = any_host(sim);
+    struct commit_point wanted = {.base = host->base};
+    wanted.point = memory_base_points(wanted.base) + 1 +
+                   random_below(world_random(sim->world), POINTS_AHEAD_MAX);
+    if (!host_is_running(host->host))
+        sim_host_start(host);
+    bool is_there = world_run_until(sim->world, point_is_reached, &wanted, POINT_WAIT_MAX);
+    if (!is_there || !host_is_running(host->host))
+        return;
+    world_mark(sim->world, "crash_at_commit");
+    sim_host_crash(host);
+}
+
 /* Repairs stand more than once: harm must leave time to work in between. */
 static const struct {
     void (*apply)(struct sim *sim);
@@ -143,7 +176,10 @@ nemesis_run(struct nemesis *nemesis, int64_t duration)
             (int64_t)random_below(world_random(sim->world), (uint64_t)nemesis->pause_max);
         int64_t left = end - world_now(sim->world);
         world_run_for(sim->world, pause < left ? pause : left);
-        harms[random_below(world_random(sim->world), array_length(harms))].apply(sim);
+        if (nemesis->is_at_commits && random_below(world_random(sim->world), 3) == 0)
+            crash_at_commit(sim);
+        else
+            harms[random_below(world_random(sim->world), array_length(harms))].apply(sim);
     }
 }
 

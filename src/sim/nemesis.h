@@ -12,7 +12,8 @@
 
 struct nemesis {
     struct sim *sim;
-    int64_t pause_max; /* between two harms, ns */
+    int64_t pause_max;  /* between two harms, ns */
+    bool is_at_commits; /* one harm in three is a crash at a commit that is on its way */
 };
 
 /* Runs the world for `duration` ns, doing harm at seeded moments. */

@@ -48,16 +48,28 @@ host_config(const struct sim_host *host, struct arena *arena)
     return config;
 }
 
+static struct dynamic *
+host_dynamic(const struct sim_host *host, struct arena *arena)
+{
+    struct dynamic *dynamic = dynamic_new(NULL);
+    if (host->sim->dynamic == NULL)
+        return dynamic;
+    struct error *err = dynamic_load(dynamic, slice_text(host->sim->dynamic), "dynamic", arena);
+    check(err == NULL);
+    return dynamic;
+}
+
 static struct error *
 life_begin(struct life *life, struct sim_host *host)
 {
     life->arena = arena_new(0);
     life->config = host_config(host, life->arena);
-    life->dynamic = dynamic_new(NULL);
+    life->dynamic = host_dynamic(host, life->arena);
     life->metrics = metrics_new();
     life->store = memory_open(host->base);
     host->store_handle = memory_handle(life->store);
     host->has_store = true;
+    bool is_alone = host->sim->is_group || host->sim->count == 1; /* on its store */
     struct server_options options = {
         .config = life->config,
         .dynamic = life->dynamic,
@@ -67,7 +79,7 @@ life_begin(struct life *life, struct sim_host *host)
         .shard_count = SIM_SHARDS,
         .metrics = life->metrics,
         .phase = &life->phase,
-        .domain_refresh_interval = host->sim->is_group ? 0 : REFRESH_INTERVAL,
+        .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,
     };
     return server_start(&options, life->arena, &life->server);
 }
@@ -113,8 +125,13 @@ static void
 host_crashed(void *context)
 {
     struct sim_host *host = context;
+    uint64_t landed = memory_base_landed(host->base), lost = memory_base_lost(host->base);
     if (host->has_store)
         memory_crash(host->base, host->store_handle);
+    if (memory_base_landed(host->base) > landed)
+        world_mark(host->sim->world, "crash_with_landed_writes");
+    if (memory_base_lost(host->base) > lost)
+        world_mark(host->sim->world, "crash_with_lost_writes");
     host->has_store = false;
     host->is_serving = false;
 }

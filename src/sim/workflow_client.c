@@ -95,7 +95,9 @@ static const char *
 signal_request_id(const struct workflow_entry *entry, int which, struct arena *arena)
 {
     char *text = arena_text(arena, entry->start_request_id);
-    text[0] = (char)('0' + which);
+    text[0] = (char)('0' + which % 10);
+    if (which >= 10)
+        text[1] = (char)('A' + which / 10); /* no digit of a UUID */
     return text;
 }
 
@@ -149,6 +151,8 @@ try_end(struct errand *errand, struct load_call *call, int which)
                             terminate_workflow_execution_response, &response);
     }
     entry->is_end_acknowledged = entry->is_end_acknowledged || err == NULL;
+    if (err != NULL)
+        ledger_note_refusal(errand->load, entry, err);
     return err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS ||
            err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
 }
@@ -160,7 +164,7 @@ new_entry(struct workflow_load *load)
     *entry = (struct workflow_entry){
         .plan = {.activities = (unsigned)entropy_below(3),
                  .timers = (unsigned)entropy_below(3),
-                 .signals = (unsigned)entropy_below(WORKFLOW_SIGNALS_MAX),
+                 .signals = (unsigned)entropy_below(WORKFLOW_SIGNALS_FEW),
                  .runs = entropy_below(4) == 0 ? 1 : 0},
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
@@ -183,12 +187,35 @@ live_through(struct errand *errand)
         insist(errand, try_end, 0);
 }
 
+/* One id that all clients signal at once: its steps queue behind each other, and most of its
+ * signals come while a decision is started. The first client starts it. */
+static void
+besiege(struct errand *errand, unsigned number)
+{
+    struct workflow_load *load = errand->load;
+    struct workflow_entry *entry = errand->entry = &load->entries[0];
+    if (number == 0) {
+        load->entry_count = 1;
+        *entry = (struct workflow_entry){
+            .plan = {.activities = 2, .timers = 1, .signals = load->busy_signals, .runs = 1}};
+        snprintf(entry->id, sizeof entry->id, "busy");
+        new_request_id(entry->start_request_id);
+        insist(errand, try_start, 0);
+    }
+    while (entry->run_id[0] == '\0' && load->verdict.violation == NULL)
+        think(load);
+    for (unsigned i = number; i < load->busy_signals; i += load->client_count)
+        insist(errand, try_signal, (int)i);
+}
+
 void
 workflow_client_main(void *argument)
 {
     struct workflow_part *part = argument;
     struct workflow_load *load = part->load;
     struct errand errand = {.load = load, .clients = load_clients_new(load->sim)};
+    if (load->busy_signals > 0)
+        besiege(&errand, part->number - load->worker_count);
     while (!load->is_over && load->verdict.violation == NULL &&
            load->entry_count < load->entries_max) {
         live_through(&errand);

@@ -57,6 +57,11 @@ void ledger_see(struct workflow_load *load, const char *run_id, API(HistoryEvent
 const char *ledger_unhandled_name(const char *run_id, int64_t started_id, struct arena *arena);
 /* A name that will stand in a history; tell when it was acknowledged. */
 struct told *ledger_promise(struct workflow_load *load, const char *name);
+/* A task was given to a worker: nobody else has been or will be given it. */
+void ledger_hand_out(struct workflow_load *load, const char *name);
+/* A refusal may say that the workflow is over: then it must have been. */
+void ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entry,
+                         const struct error *err);
 /* Ids rise by one, times do not go back, timers are not early. */
 void ledger_check_history(struct workflow_load *load, const char *run_id,
                           const struct history_seen *seen);
@@ -64,7 +69,11 @@ void ledger_check_history(struct workflow_load *load, const char *run_id,
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);
 
+/* Waits until the store holds nothing that waits to be done; what stays is a violation. Yields. */
+void workflow_check_rows(struct workflow_load *load);
+
 /* Fibers. */
+void workflow_observer_main(void *argument);
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);

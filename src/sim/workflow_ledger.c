@@ -63,6 +63,25 @@ ledger_promise(struct workflow_load *load, const char *name)
     return told;
 }
 
+void
+ledger_hand_out(struct workflow_load *load, const char *name)
+{
+    struct heap *host = heap_select(NULL);
+    if (map_put(load->handed, slice_text(name), load) != NULL)
+        verdict_violate(&load->verdict, "task %s was handed out twice", name);
+    heap_select(host);
+}
+
+void
+ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entry,
+                    const struct error *err)
+{
+    if (entry->gone_time != 0 || strstr(err->message, "execution already completed") == NULL)
+        return;
+    entry->gone_time = clock_wall();
+    world_mark(load->sim->world, "told_that_it_is_over");
+}
+
 /* The started event of the timer that this one fires, by its id; ids are places. */
 static void
 check_timer(struct workflow_load *load, const char *run_id, const struct history_seen *seen,

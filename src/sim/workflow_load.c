@@ -7,6 +7,7 @@
 #include "sim/workflow_inside.h"
 
 #define CALL_TIMEOUT   (5 * NS_PER_S)
+#define PATIENCE_MAX   (3 * NS_PER_S)
 #define DOMAIN_SETTLES (3 * NS_PER_S) /* hosts look for changes by others each second */
 
 /* The domain that all workflows are in, at any host that answers; then until all hosts know it. */
@@ -49,7 +50,8 @@ client_main(void *argument)
 {
     struct workflow_load *load = argument;
     unsigned deciders = (load->worker_count + 1) / 2;
-    unsigned all = load->client_count + load->worker_count;
+    unsigned workers_and_clients = load->worker_count + load->client_count;
+    unsigned all = workers_and_clients + load->observer_count;
     struct workflow_part *parts = memory_zalloc(all, sizeof *parts);
     register_domain(load);
     for (unsigned i = 0; i < all; i++)
@@ -57,28 +59,38 @@ client_main(void *argument)
     for (unsigned i = 0; i < load->worker_count; i++)
         fiber_start("worker", i < deciders ? workflow_decider_main : workflow_activity_main,
                     &parts[i]);
-    for (unsigned i = load->worker_count; i < all; i++)
+    for (unsigned i = load->worker_count; i < workers_and_clients; i++)
         fiber_start("client", workflow_client_main, &parts[i]);
+    for (unsigned i = workers_and_clients; i < all; i++)
+        fiber_start("observer", workflow_observer_main, &parts[i]);
     wait_for(&load->clients_running);
+    wait_for(&load->observers_running);
     workflow_audit(load);
+    if (load->verdict.violation == NULL)
+        workflow_check_rows(load);
     load->is_audited = true;
     wait_for(&load->workers_running);
     memory_free(parts);
 }
 
 struct workflow_load *
-workflow_load_start(struct sim *sim, unsigned clients, unsigned workers, unsigned workflows_max,
-                    int64_t think_max)
+workflow_load_start(struct sim *sim, const struct workflow_options *options)
 {
     struct workflow_load *load = memory_zalloc(1, sizeof *load);
+    check(options->busy_signals <= WORKFLOW_SIGNALS_MAX);
     load->sim = sim;
-    load->client_count = load->clients_running = clients;
-    load->worker_count = load->workers_running = workers;
-    load->entries_max = workflows_max;
-    load->entries = memory_zalloc(workflows_max + clients, sizeof *load->entries);
+    load->client_count = load->clients_running = options->clients;
+    load->worker_count = load->workers_running = options->workers;
+    load->observer_count = load->observers_running = options->observers;
+    load->entries_max = options->workflows_max;
+    load->entries =
+        memory_zalloc(options->workflows_max + options->clients + 1, sizeof *load->entries);
+    load->busy_signals = options->busy_signals;
     load->told = map_new();
     load->events = map_new();
-    load->think_max = think_max;
+    load->handed = map_new();
+    load->think_max = options->think_max;
+    load->patience_max = options->patience_max != 0 ? options->patience_max : PATIENCE_MAX;
     host_start(sim->client, client_main, load);
     return load;
 }
@@ -91,6 +103,7 @@ workflow_load_free(struct workflow_load *load)
         memory_free(told);
     map_free(load->told);
     map_free(load->events);
+    map_free(load->handed);
     memory_free(load->entries);
     memory_free(load);
 }

@@ -11,8 +11,11 @@
  *      answered at most once;
  *   2. every workflow ends, as its plan says;
  *   3. no timer fires early, no activity is retried before its time;
- *   4. what somebody saw of a history is still there at the end: nothing was visible that a crash
- *      took back. */
+ *   4. what somebody saw of a history is still there at the end, and a workflow that was said to be
+ *      over was over then: nothing was visible that a crash took back;
+ *   5. a task is handed out once;
+ *   6. when all is over the store holds nothing that waits: no rows of outbox, alarms, buffered
+ *      events, tasks; every id's current run is its last (workflow_rows.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -20,7 +23,8 @@
 #include "sim/sim.h"
 #include "sim/verdict.h"
 
-#define WORKFLOW_SIGNALS_MAX 6
+#define WORKFLOW_SIGNALS_MAX 128 /* of the busy id; others have fewer than ... */
+#define WORKFLOW_SIGNALS_FEW 6
 
 /* What a workflow does, in its input as text. */
 struct plan {
@@ -42,6 +46,7 @@ struct workflow_entry {
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
     bool is_end_acknowledged; /* cancel or terminate */
+    int64_t gone_time;        /* wall clock: its client was told that it is over; 0: never */
 };
 
 /* Something that a worker was told, by a name that stands in the history: a marker, a result. */
@@ -55,23 +60,32 @@ struct told {
 
 struct workflow_load {
     struct sim *sim;
-    unsigned client_count, worker_count;
+    unsigned client_count, worker_count, observer_count;
     unsigned entry_count, entries_max;
     struct workflow_entry *entries;
     struct map *told;   /* name → struct told */
     struct map *events; /* "run/event id" → hash of the event that somebody saw, as a pointer */
-    int64_t think_max;
+    struct map *handed; /* names of tasks that a worker was given */
+    int64_t think_max, patience_max;
+    unsigned busy_signals;
     bool is_over;    /* clients start no more; workers go on */
     bool is_audited; /* every workflow was looked at: workers end too */
-    unsigned clients_running, workers_running;
+    unsigned clients_running, workers_running, observers_running;
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
     struct verdict verdict;
 };
 
-/* Starts the client host with so many clients and workers. Free with workflow_load_free. */
-struct workflow_load *workflow_load_start(struct sim *sim, unsigned clients, unsigned workers,
-                                          unsigned workflows_max, int64_t think_max);
+struct workflow_options {
+    unsigned clients, workers;
+    unsigned observers; /* who read histories at any host while all goes on */
+    unsigned workflows_max;
+    unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
+    int64_t think_max;
+    int64_t patience_max; /* of every third worker with its polls; 0: 3 s */
+};
+/* Starts the client host. Free with workflow_load_free. */
+struct workflow_load *workflow_load_start(struct sim *sim, const struct workflow_options *options);
 void workflow_load_free(struct workflow_load *load);
 /* Lets the clients end, waits until every workflow has ended, and checks. Runs the world. The
  * violation, or NULL. */

@@ -19,7 +19,7 @@ struct progress {
     unsigned scheduled, ended;       /* activities */
     unsigned timers_set, timers_run; /* timers */
     unsigned signals;                /* of different names */
-    unsigned heard;                  /* bit per signal name */
+    bool heard[WORKFLOW_SIGNALS_MAX];
     bool is_cancelled;
 };
 
@@ -43,9 +43,8 @@ hear(struct progress *progress, const char *name)
     unsigned number = 0;
     if (sscanf(name, "s%u", &number) != 1 || number >= WORKFLOW_SIGNALS_MAX)
         return;
-    if ((progress->heard & 1u << number) == 0)
-        progress->signals++;
-    progress->heard |= 1u << number;
+    progress->signals += !progress->heard[number];
+    progress->heard[number] = true;
 }
 
 static void

@@ -17,6 +17,7 @@ struct audit {
     struct workflow_load *load;
     struct load_clients *clients;
     struct map *found; /* names of markers and results → how often */
+    size_t events;     /* in all runs */
 };
 
 /* What one chain of runs came to. */
@@ -26,6 +27,7 @@ struct chain {
     unsigned cancels, terminates;
     unsigned runs;
     int close_kind; /* of the last run */
+    int64_t close_time;
     const char *next_run_id;
 };
 
@@ -135,6 +137,8 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
         note_unhandled(audit, run_id, seen.events[i], arena);
     }
     const API(HistoryEvent) *last = seen.events[seen.count - 1];
+    audit->events += seen.count;
+    chain->close_time = last->event_time->seconds * NS_PER_S + last->event_time->nanos;
     chain->runs++;
     chain->close_kind = (int)last->attributes_case;
     chain->next_run_id = NULL;
@@ -157,6 +161,9 @@ judge_chain(struct audit *audit, const struct chain *chain)
             verdict_violate(verdict, "%s: signal %u is there %u times", entry->id, i,
                             chain->signals[i]);
     }
+    if (entry->gone_time != 0 && chain->close_time > entry->gone_time)
+        verdict_violate(verdict, "%s: its client was told that it is over before it was",
+                        entry->id);
     if (chain->cancels > 1 || chain->terminates > 1)
         verdict_violate(verdict, "%s: ended more than once", entry->id);
     bool is_planned = chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED);
@@ -191,6 +198,15 @@ is_void(struct audit *audit, const struct told *told)
            (told->is_transient || map_get(audit->found, slice_text(told->unhandled)) != NULL);
 }
 
+/* Whatever somebody saw is in the history of a run that was audited, and that was noted too. */
+static void
+judge_sights(struct audit *audit)
+{
+    if (map_count(audit->load->events) != audit->events)
+        verdict_violate(&audit->load->verdict, "%zu events were seen, the histories have %zu",
+                        map_count(audit->load->events), audit->events);
+}
+
 /* Every name that a worker was acknowledged stands in some history, once; none twice. */
 static void
 judge_names(struct audit *audit)
@@ -218,6 +234,8 @@ workflow_audit(struct workflow_load *load)
     }
     if (load->verdict.violation == NULL)
         judge_names(&audit);
+    if (load->verdict.violation == NULL)
+        judge_sights(&audit);
     map_free(audit.found);
     load_clients_free(audit.clients);
 }

@@ -137,6 +137,9 @@ decide_once(struct shift *shift)
     if (err == NULL && task->task_token.len > 0) {
         struct history_seen seen;
         shift->load->tasks_seen++;
+        ledger_hand_out(shift->load, arena_format(arena, "d%s/%" PRId64 ".%" PRId64,
+                                                  task->workflow_execution->run_id,
+                                                  task->started_event_id, task->attempt));
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         bool is_dropped = entropy_below(12) == 0;
         shift->load->tasks_dropped += is_dropped;
@@ -230,8 +233,12 @@ work_once(struct shift *shift)
     fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
     struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
                                       request, poll_for_activity_task_response, &task);
-    if (err == NULL && task->task_token.len > 0)
+    if (err == NULL && task->task_token.len > 0) {
+        ledger_hand_out(shift->load,
+                        arena_format(arena, "%s/%s.%d", task->workflow_execution->run_id,
+                                     task->activity_id, task->attempt));
         err = work(shift, task);
+    }
     pause_after(err);
 }
 
@@ -259,7 +266,7 @@ try_impatiently(struct shift *shift, void (*once)(struct shift *shift))
     struct attempt attempt = {.shift = shift, .once = once};
     latch_init(&attempt.open, 1);
     struct fiber *fiber = fiber_start("impatient", attempt_main, &attempt);
-    int64_t patience = (int64_t)entropy_below(3 * NS_PER_S);
+    int64_t patience = (int64_t)entropy_below((uint64_t)shift->load->patience_max);
     if (latch_wait_until(&attempt.open, clock_monotonic() + patience))
         return;
     shift->load->polls_abandoned++;

@@ -84,6 +84,12 @@ memory_base_landed(const struct memory_base *base)
     return base->landed;
 }
 
+uint64_t
+memory_base_lost(const struct memory_base *base)
+{
+    return base->lost;
+}
+
 void
 memory_base_break(struct memory_base *base)
 {
@@ -237,13 +243,21 @@ memory_flight_show(struct memory_base *base, struct memory_handle *handle, struc
 
 /* ---- loss ---- */
 
+static size_t
+flights_count(const struct list *flights)
+{
+    size_t count = 0;
+    list_each(node, flights)
+        count++;
+    return count;
+}
+
 void
 memory_handle_lose(struct memory_base *base, struct memory_handle *handle)
 {
-    size_t count = 0;
-    list_each(node, &handle->group)
-        count++;
+    size_t count = flights_count(&handle->group);
     size_t prefix = (size_t)random_below(&base->random, count + 1);
+    base->lost += count - prefix + flights_count(&handle->waiting);
     for (size_t i = 0; i < prefix; i++) {
         uint64_t guard_found;
         struct flight *flight = list_entry(handle->group.next, struct flight, node);

@@ -72,7 +72,7 @@ struct memory_base {
     uint64_t handle_newest;
     uint64_t commits;
     uint64_t points;
-    uint64_t landed;
+    uint64_t landed, lost; /* in crashes */
     bool is_broken;
 };
 /* What readers see. */

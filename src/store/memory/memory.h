@@ -34,6 +34,8 @@ uint64_t memory_base_commits(const struct memory_base *base);
 uint64_t memory_base_points(const struct memory_base *base);
 /* Commits that landed in a crash: their writer was never told. */
 uint64_t memory_base_landed(const struct memory_base *base);
+/* Commits that a crash took: nobody was told that they are durable. */
+uint64_t memory_base_lost(const struct memory_base *base);
 
 /* From now on every write fails as a broken local log does, until memory_base_repair: a store
  * that meets it fails what is in flight and stays failed until it is opened anew. */

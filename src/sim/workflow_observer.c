@@ -1,0 +1,79 @@
+/* workflow_observer.c - who looks at workflows at any host while all goes on. See workflow_load.h.
+ *
+ * A read or a refusal tells what is durable only. What an observer saw goes into the ledger, also
+ * of a run whose start nobody has been told of yet: it is asked for by the workflow id alone. */
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "sim/workflow_inside.h"
+#include "wire/message.h"
+
+#define CALL_TIMEOUT (5 * NS_PER_S)
+
+/* One of the latest workflows: most happens to those. NULL: there is none yet. */
+static struct workflow_entry *
+any_recent(struct workflow_load *load)
+{
+    unsigned count = load->entry_count, recent = 2 * load->client_count;
+    if (count == 0)
+        return NULL;
+    return &load->entries[count - 1 - entropy_below(count < recent ? count : recent)];
+}
+
+static void
+look_once(struct workflow_load *load, struct load_call *call, const struct workflow_entry *entry)
+{
+    struct history_seen seen;
+    struct error *err = workflow_read_history(load, call, entry->id, "", &seen);
+    if (err != NULL || seen.count == 0)
+        return;
+    const API(WorkflowExecutionStartedEventAttributes) *started =
+        seen.events[0]->workflow_execution_started_event_attributes;
+    ledger_check_history(load, started->original_execution_run_id, &seen);
+    ledger_see(load, started->original_execution_run_id, seen.events, seen.count);
+    world_mark(load->sim->world, "history_observed");
+}
+
+/* A call that is always refused, and by the refusal says whether the workflow is over: no run
+ * belongs to the chain that it names. */
+static void
+probe_once(struct workflow_load *load, struct load_call *call, struct workflow_entry *entry)
+{
+    struct arena *arena = call->arena;
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(terminate_workflow_execution_request));
+    request->domain = WORKFLOW_DOMAIN;
+    request->workflow_execution = workflow_execution(arena, entry->id, "");
+    request->first_execution_run_id = "00000000-0000-4000-8000-000000000000";
+    API(TerminateWorkflowExecutionResponse) *response = NULL;
+    struct error *err = workflow_call(load, call, "WorkflowAPI/TerminateWorkflowExecution", request,
+                                      terminate_workflow_execution_response, &response);
+    if (err == NULL)
+        verdict_violate(&load->verdict, "%s: a run of another chain was terminated", entry->id);
+    if (err != NULL)
+        ledger_note_refusal(load, entry, err);
+}
+
+void
+workflow_observer_main(void *argument)
+{
+    struct workflow_part *part = argument;
+    struct workflow_load *load = part->load;
+    struct load_clients *clients = load_clients_new(load->sim);
+    while (load->clients_running > 0 && load->verdict.violation == NULL) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {
+            .clients = clients, .host = workflow_any_host(load), .arena = arena};
+        struct workflow_entry *entry = any_recent(load);
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        if (entry != NULL && entropy_below(2) == 0)
+            look_once(load, &call, entry);
+        else if (entry != NULL)
+            probe_once(load, &call, entry);
+        fiber_set_deadline(NEVER);
+        struct error *err =
+            fiber_sleep((int64_t)entropy_below((uint64_t)load->think_max / 4), arena);
+        check(err == NULL);
+    }
+    load_clients_free(clients);
+    load->observers_running--;
+}
