@@ -86,12 +86,20 @@ register_domain(struct fixture *fixture, const char *name)
 void
 fixture_open(struct fixture *fixture, const char *address)
 {
+    fixture_open_in(fixture, NULL, address);
+}
+
+void
+fixture_open_in(struct fixture *fixture, const struct cluster_group *group, const char *address)
+{
     *fixture = (struct fixture){.arena = arena_new(0),
                                 .base = memory_base_new(1),
                                 .config = config_default(),
                                 .timeout = 10 * NS_PER_S};
     fixture->phase = SERVER_READY;
-    EXPECT_OK(cluster_group_load(fixture->config, fixture->arena, &fixture->group));
+    fixture->group = group;
+    if (group == NULL)
+        EXPECT_OK(cluster_group_load(fixture->config, fixture->arena, &fixture->group));
     fixture->dynamic = dynamic_new(NULL);
     fixture->metrics = metrics_new();
     fixture->store = memory_open(fixture->base);

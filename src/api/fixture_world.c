@@ -5,6 +5,7 @@
 #define LIMIT (3600 * NS_PER_S) /* virtual: nothing here takes an hour */
 
 struct scene {
+    const struct cluster_group *group;
     void (*body)(struct fixture *fixture);
     struct host *host;
 };
@@ -14,7 +15,7 @@ run(void *argument)
 {
     struct scene *scene = argument;
     struct fixture fixture;
-    fixture_open(&fixture, "server:7833");
+    fixture_open_in(&fixture, scene->group, "server:7833");
     scene->body(&fixture);
     fixture_close(&fixture);
 }
@@ -29,9 +30,16 @@ is_over(void *context)
 void
 fixture_run(void (*body)(struct fixture *fixture))
 {
+    fixture_run_in(NULL, body);
+}
+
+void
+fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture))
+{
     for (int i = 0; i < test_seed_count() && i < 3; i++) {
         struct world *world = world_new(.seed = test_seed(i));
-        struct scene scene = {.body = body, .host = world_add_host(world, "server", 2)};
+        struct scene scene = {
+            .group = group, .body = body, .host = world_add_host(world, "server", 2)};
         host_start(scene.host, run, &scene);
         EXPECT(world_run_until(world, is_over, &scene, LIMIT));
         EXPECT_EQ(host_heap_blocks(scene.host), 0);

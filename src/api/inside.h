@@ -74,6 +74,7 @@ struct error *api_refine(struct rpc_call *call, struct error *err);
 struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
 struct error *api_get_cluster_info(struct rpc_call *call);
+struct error *api_get_search_attributes(struct rpc_call *call);
 struct error *api_register_domain(struct rpc_call *call);
 struct error *api_describe_domain(struct rpc_call *call);
 struct error *api_list_domains(struct rpc_call *call);

@@ -8,7 +8,9 @@
 #include "base/vector.h"
 #include "engine/engine.h"
 
-#define PAGE_BYTES_MAX (2u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
+/* Stock gRPC clients take answers of up to 4 MiB; a page may pass this by a batch, which may be one
+ * event with the largest payload that is allowed. */
+#define PAGE_BYTES_MAX (1u * 1024 * 1024)
 
 /* Bytes in pieces, in order; the bytes themselves lie where they are. */
 struct pieces {

@@ -14,11 +14,13 @@
 
 #define ATTEMPTS_MAX 4
 #define FIRST_PAUSE  (5 * NS_PER_MS) /* doubled each time */
+#define STANDBY_WAIT NS_PER_S        /* of a task whose domain is not active here */
 
 /* A start as it is asked for. */
 struct starting {
     struct parked_poll *waiting;
     const struct task *task;
+    struct arena *arena; /* of this start alone: a poll may meet very many tasks that are void */
     char request_id[UUID_TEXT_LENGTH + 1];
     struct decision_start decision;
     struct activity_start activity;
@@ -29,7 +31,7 @@ ask_engine(struct starting *starting)
 {
     struct parked_poll *waiting = starting->waiting;
     struct engine *engine = waiting->parked.api->options.engine;
-    struct arena *arena = waiting->parked.arena;
+    struct arena *arena = starting->arena;
     const char *identity = waiting->poll.identity;
     if (starting->task->type == TASK_DECISION)
         return engine_start_decision(engine, starting->task, starting->request_id, identity, arena,
@@ -42,6 +44,7 @@ ask_engine(struct starting *starting)
 enum verdict {
     TASK_IS_VOID,     /* nobody will ever start it */
     TASK_COMES_AGAIN, /* its row stands; whoever has the shard offers it */
+    TASK_MUST_WAIT,   /* it stays with its list until its domain is active here again */
     TASK_IS_IN_DOUBT, /* it may have been started by us */
 };
 
@@ -54,8 +57,9 @@ judge(const struct error *err)
     case ERR_EVENT_ALREADY_STARTED:
         return TASK_IS_VOID;
     case ERR_SHARD_OWNERSHIP_LOST:
-    case ERR_DOMAIN_NOT_ACTIVE:
         return TASK_COMES_AGAIN;
+    case ERR_DOMAIN_NOT_ACTIVE:
+        return TASK_MUST_WAIT;
     default:
         return TASK_IS_IN_DOUBT;
     }
@@ -64,11 +68,10 @@ judge(const struct error *err)
 static struct error *
 record_start(struct starting *starting)
 {
-    struct arena *arena = starting->waiting->parked.arena;
     struct error *err = ask_engine(starting);
     for (int i = 1; i < ATTEMPTS_MAX && err != NULL && judge(err) == TASK_IS_IN_DOUBT; i++) {
         mark("poll_start_asked_again");
-        if (fiber_sleep(FIRST_PAUSE << i, arena) != NULL)
+        if (fiber_sleep(FIRST_PAUSE << i, starting->arena) != NULL)
             break;
         err = ask_engine(starting);
     }
@@ -171,6 +174,17 @@ answer_activity(struct starting *starting)
 /* --- the fiber -----------------------------------------------------------------------------------
  */
 
+/* Nobody offers it again, its row counts as offered; and a task that went back at once would go
+ * around for as long as somebody polls. */
+static void
+hold(struct starting *starting)
+{
+    mark("task_waits_for_its_domain");
+    if (fiber_sleep(STANDBY_WAIT, starting->arena) != NULL)
+        mark("task_held_shorter"); /* the caller's time is over */
+    matching_return(starting->waiting->parked.api->options.matching, starting->task);
+}
+
 static void
 give_up(struct starting *starting, const struct error *err)
 {
@@ -188,6 +202,9 @@ give_up(struct starting *starting, const struct error *err)
         }
         mark("stored_task_returned"); /* no row stands behind it: the list must keep it */
         matching_return(options->matching, starting->task);
+        break;
+    case TASK_MUST_WAIT:
+        hold(starting);
         break;
     case TASK_IS_IN_DOUBT:
         matching_return(options->matching, starting->task);
@@ -208,6 +225,7 @@ poll_start(void *argument)
         poll_end(waiting, NULL);
         return;
     }
+    starting.arena = arena_new(0);
     struct uuid request_id = uuid_new_v4();
     uuid_format(&request_id, starting.request_id);
     fiber_set_deadline(waiting->parked.deadline);
@@ -220,4 +238,5 @@ poll_start(void *argument)
         answer_decision(&starting);
     else
         answer_activity(&starting);
+    arena_free(starting.arena); /* the poll may be gone by now */
 }

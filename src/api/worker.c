@@ -68,9 +68,14 @@ check_decisions(const struct target *target,
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = target->domain.name;
     int64_t most = dynamic_integer(target->limits.dynamic, DYNAMIC_DECISION_RESULT_COUNT, &filter);
-    if (most <= 0 || request->n_decisions <= (size_t)most)
+    if (most > 0 && request->n_decisions > (size_t)most)
+        return error_new(target->limits.arena, ERR_BAD_REQUEST,
+                         "Decision result count exceeds limit.");
+    const API(StickyExecutionAttributes) *sticky = request->sticky_attributes;
+    if (sticky == NULL || sticky->worker_task_list == NULL)
         return NULL;
-    return error_new(target->limits.arena, ERR_BAD_REQUEST, "Decision result count exceeds limit.");
+    return validate_length(&target->limits, DYNAMIC_TASK_LIST_NAME_LENGTH,
+                           sticky->worker_task_list->name, "TaskList");
 }
 
 /* The next decision is started already: it goes out with the answer. */

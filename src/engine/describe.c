@@ -34,12 +34,24 @@ status_of(const STORED(RunRecord) *core)
     return core->first_decision_time != 0 ? STATUS(PENDING) : STATUS(STARTED);
 }
 
+/* Whoever started it may have left the kind out. */
+static API(TaskList) *
+describe_list(const STORED(RunRecord) *core, struct arena *arena)
+{
+    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
+    list->name = core->task_list->name;
+    list->kind = core->task_list->kind;
+    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID))
+        list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    return list;
+}
+
 static API(WorkflowExecutionConfiguration) *
 describe_configuration(const STORED(RunRecord) *core, struct arena *arena)
 {
     API(WorkflowExecutionConfiguration) *configuration =
         message_new(arena, API_TYPE(workflow_execution_configuration));
-    configuration->task_list = core->task_list;
+    configuration->task_list = describe_list(core, arena);
     configuration->execution_start_to_close_timeout =
         presence_make_duration(arena, core->execution_timeout);
     configuration->task_start_to_close_timeout =
@@ -95,10 +107,11 @@ describe_info(const STORED(RunRecord) *core, struct arena *arena)
     info->is_cron = core->cron_schedule[0] != '\0';
     info->cron_schedule = core->cron_schedule;
     info->cron_overlap_policy = core->cron_overlap_policy;
+    if (info->cron_overlap_policy == API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_INVALID))
+        info->cron_overlap_policy = API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
     info->active_cluster_selection_policy = core->active_cluster_selection_policy;
-    info->task_list_info = core->task_list;
-    if (core->task_list != NULL)
-        info->task_list = core->task_list->name;
+    info->task_list_info = describe_list(core, arena);
+    info->task_list = core->task_list->name;
     describe_times(info, core, arena);
     describe_partitions(info, core, arena);
     return info;

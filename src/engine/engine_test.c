@@ -120,7 +120,7 @@ start(struct bench *bench, const char *workflow_id, const char *request_id, stru
     request->workflow_type->name = (char *)"type";
     request->task_list = message_new(arena, API_TYPE(task_list));
     request->task_list->name = (char *)"list";
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID); /* unsaid */
     request->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
     request->task_start_to_close_timeout = presence_make_duration(arena, 10);
     struct start_command command = {.request = request};
@@ -339,6 +339,12 @@ describes(void *argument)
     EXPECT_EQ(response.execution_configuration->execution_start_to_close_timeout->seconds, 1000);
     EXPECT_EQ(response.execution_configuration->task_start_to_close_timeout->seconds, 10);
     EXPECT_TEXT(response.execution_configuration->task_list->name, "list");
+    EXPECT_EQ(response.execution_configuration->task_list->kind,
+              API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL));
+    EXPECT_EQ(info->task_list_info->kind, API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL));
+    EXPECT(!info->is_cron);
+    EXPECT_EQ(info->cron_overlap_policy,
+              API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED));
     EXPECT_EQ(response.pending_decision->state,
               API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_SCHEDULED));
     EXPECT_EQ(response.pending_decision->schedule_id, 2);

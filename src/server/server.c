@@ -118,10 +118,13 @@ static bool
 offer_task(void *context, const struct task *task)
 {
     struct server *server = context;
+    /* Until all shards are taken nobody could be told that a task is done: it is offered again. */
+    if (atomic_load_explicit(&server->engine, memory_order_acquire) == NULL)
+        return false;
     return matching_add(server->matching, task);
 }
 
-/* Before the engine is open no task is there; when it closes, its rows stand and are offered again
+/* Before the engine is open no task is taken; when it closes, its rows stand and are offered again
  * at the next start. */
 static void
 task_done(void *context, const struct task *task)

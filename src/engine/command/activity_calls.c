@@ -171,8 +171,8 @@ calls_beat(struct fixture *fixture, struct task_name task, const char *details,
 
 /* ---- time ---- */
 
-static struct error *
-decide_wake(void *context, struct step *step)
+struct error *
+calls_decide_wake(void *context, struct step *step)
 {
     EXPECT(context == NULL);
     command_wake(step);
@@ -183,7 +183,7 @@ void
 calls_wake_late(struct fixture *fixture, int64_t nanoseconds)
 {
     fixture->facts.now += nanoseconds;
-    EXPECT_OK(fixture_step(fixture, decide_wake, NULL));
+    EXPECT_OK(fixture_step(fixture, calls_decide_wake, NULL));
     int64_t next = run_next_deadline(fixture_run(fixture));
     EXPECT(next == 0 || next > fixture->facts.now); /* all that was due is done */
 }

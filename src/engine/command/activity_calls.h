@@ -36,6 +36,8 @@ must_use struct error *calls_fail(struct fixture *fixture, struct task_name task
 must_use struct error *calls_cancel(struct fixture *fixture, struct task_name task);
 must_use struct error *calls_beat(struct fixture *fixture, struct task_name task,
                                   const char *details, bool *is_cancel_requested);
+/* command_wake, as the decision of a step. */
+must_use struct error *calls_decide_wake(void *context, struct step *step);
 /* The clock jumps, then the alarm rings late. */
 void calls_wake_late(struct fixture *fixture, int64_t nanoseconds);
 

@@ -84,8 +84,10 @@ command_start_activity(struct step *step, const struct task_name *task, const ch
         return err;
 
     bool is_started = activity->started_id != EVENT_NONE;
+#ifndef CADENZA_PLANT_started_for_anybody
     if (is_started && strcmp(activity->request_id, request_id) != 0)
         return error_new(step->arena, ERR_EVENT_ALREADY_STARTED, "Activity task already started.");
+#endif
     int64_t schedule_id = activity->schedule_id;
     if (!is_started)
         activity_begin(mutation, schedule_id, request_id, identity);

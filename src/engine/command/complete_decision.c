@@ -13,6 +13,9 @@
 /* The start that a worker gets with the answer to its completion was asked for by this. */
 #define RELAYED_REQUEST "request-from-RespondDecisionTaskCompleted"
 
+/* No step may need more numbers for its events and rows than a shard keeps back for one. */
+#define DECISIONS_MAX 100000
+
 /* One completion while it is worked on. */
 struct completion {
     struct step *step;
@@ -188,6 +191,8 @@ command_complete_decision(struct step *step, const struct complete_command *comm
 {
     const API(RespondDecisionTaskCompletedRequest) *request = command->request;
     *answer = (struct complete_answer){0};
+    if (request->n_decisions > DECISIONS_MAX)
+        return error_new(step->arena, ERR_BAD_REQUEST, "Decision result count exceeds limit.");
     struct completion completion = {.step = step, .command = command, .request = request};
     struct error *err = decision_find_started(step, &command->task, &completion.mutation);
     if (err != NULL)

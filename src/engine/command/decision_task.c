@@ -82,7 +82,7 @@ decision_write_scheduled(struct mutation *mutation, const API(TaskList) *list, i
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(DECISION_TASK_SCHEDULED));
     API(DecisionTaskScheduledEventAttributes) *attributes =
         event->decision_task_scheduled_event_attributes;
-    attributes->task_list = command_copy_list(list, mutation_arena(mutation));
+    attributes->task_list = command_name_list(list, mutation_arena(mutation));
     attributes->start_to_close_timeout = presence_make_duration(mutation_arena(mutation), timeout);
     attributes->attempt = attempt;
     if (time != 0)

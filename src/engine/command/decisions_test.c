@@ -249,3 +249,17 @@ TEST(decisions, a_blob_that_is_too_large_fails_the_run, "A-251")
         EXPECT_EQ(fixture->run_count, 1);
     }
 }
+
+TEST(decisions, a_list_that_is_longer_than_any_step_may_be_is_refused)
+{
+    enum { COUNT = 100001 };
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    API(Decision) **markers = arena_zalloc(fixture->arena, COUNT, sizeof markers[0]);
+    API(Decision) *marker = fixture_marker(fixture, "same");
+    for (int i = 0; i < COUNT; i++)
+        markers[i] = marker;
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_KIND(fixture_complete_list(fixture, markers, COUNT), ERR_BAD_REQUEST);
+    EXPECT_OK(fixture_complete_list(fixture, markers, COUNT - 1));
+}

@@ -11,6 +11,8 @@
 
 /* Copies into an arena: what events and answers hold is theirs. */
 API(TaskList) *command_copy_list(const API(TaskList) *list, struct arena *arena);
+/* As the events of a decision have it: its name alone. */
+API(TaskList) *command_name_list(const API(TaskList) *list, struct arena *arena);
 /* Bytes of a text as a payload; not copied. */
 API(Payload) *command_text_payload(const char *text, struct arena *arena);
 /* Whole seconds of a duration, parts cut off, at most what 32 bits hold, as in the history; none is

@@ -71,6 +71,9 @@ run_check_signals(const struct mutation *mutation)
 bool
 run_has_signal_request(const struct run *run, const char *request_id)
 {
+#ifdef CADENZA_PLANT_signal_request_forgotten
+    return false;
+#endif
     return request_id != NULL && request_id[0] != '\0' &&
            map_get(run->signal_requests, slice_text(request_id)) != NULL;
 }

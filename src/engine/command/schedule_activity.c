@@ -77,12 +77,13 @@ choose_list(struct deciding *deciding, const API(TaskList) *wished)
     bool is_named = wished != NULL && wished->name[0] != '\0';
     list->name = is_named ? wished->name : own->name;
     list->kind = is_named ? wished->kind : own->kind;
-    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID))
+    bool is_unsaid = list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID);
+    if (!is_named && is_unsaid)
         list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
     if (!is_named)
         return list;
-    if (own->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL) &&
-        list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL))
+    bool is_normal = is_unsaid || list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    if (is_normal && own->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL))
         list->kind = own->kind;
     if (is_longer(deciding, list->name, DYNAMIC_TASK_LIST_NAME_LENGTH)) {
         deciding_refuse(

@@ -58,6 +58,46 @@ TEST(schedule_activity, the_event_says_all_that_was_asked_for, "A-096", "A-249")
     EXPECT_EQ(start.activity->started_time, fixture->facts.now);
 }
 
+/* The list in the event of an activity, of a run on a list of a kind, that asked for one. */
+static const API(TaskList) *
+list_chosen(struct fixture *fixture, API(TaskListKind) own, const char *name,
+            API(TaskListKind) kind)
+{
+    API(StartWorkflowExecutionRequest) *start = fixture_start_request(fixture);
+    start->task_list->kind = own;
+    EXPECT_OK(fixture_start(fixture, start));
+    API(Decision) *decision = wish_activity(fixture, "a", (struct wish_timeouts){10, 10, 10, 0});
+    wish_attributes(decision)->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    wish_attributes(decision)->task_list->name = (char *)name;
+    wish_attributes(decision)->task_list->kind = kind;
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, decision));
+    return scheduled(fixture)->task_list;
+}
+
+#define LIST_KIND(name) API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_##name)
+
+TEST(schedule_activity, the_list_keeps_its_kind_but_for_the_own_one_of_the_run, "A-096")
+{
+    static const struct {
+        API(TaskListKind) own, wished, chosen;
+        const char *name;
+    } rows[] = {
+        {LIST_KIND(NORMAL), LIST_KIND(INVALID), LIST_KIND(INVALID), "other"},
+        {LIST_KIND(NORMAL), LIST_KIND(NORMAL), LIST_KIND(NORMAL), "other"},
+        {LIST_KIND(INVALID), LIST_KIND(INVALID), LIST_KIND(NORMAL), ""},
+        {LIST_KIND(EPHEMERAL), LIST_KIND(INVALID), LIST_KIND(EPHEMERAL), ""},
+        {LIST_KIND(EPHEMERAL), LIST_KIND(INVALID), LIST_KIND(EPHEMERAL), "other"},
+        {LIST_KIND(EPHEMERAL), LIST_KIND(NORMAL), LIST_KIND(EPHEMERAL), "other"},
+    };
+    for (size_t i = 0; i < array_length(rows); i++) {
+        scoped(fixture_drop) struct fixture *fixture = fixture_new();
+        const API(TaskList) *list = list_chosen(fixture, rows[i].own, rows[i].name, rows[i].wished);
+        EXPECT_TEXT(list->name, rows[i].name[0] == '\0' ? "list" : rows[i].name);
+        EXPECT_EQ(list->kind, rows[i].chosen);
+    }
+}
+
 TEST(schedule_activity, without_a_list_it_goes_to_that_of_the_run)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();

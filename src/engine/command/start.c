@@ -25,6 +25,9 @@ start_is_repeat(const struct step *step, const API(StartWorkflowExecutionRequest
                 struct start_answer *answer)
 {
     const STORED(CurrentRecord) *current = step->current;
+#ifdef CADENZA_PLANT_start_request_forgotten
+    return false;
+#endif
     if (current == NULL || request->request_id[0] == '\0')
         return false;
     bool is_current = strcmp(current->create_request_id, request->request_id) == 0;

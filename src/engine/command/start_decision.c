@@ -20,7 +20,7 @@ fill_transient(const struct mutation *mutation, struct decision_start *start)
     scheduled->decision_task_scheduled_event_attributes =
         message_new(arena, API_TYPE(decision_task_scheduled_event_attributes));
     scheduled->decision_task_scheduled_event_attributes->task_list =
-        command_copy_list(decision->task_list, arena);
+        command_name_list(decision->task_list, arena);
     scheduled->decision_task_scheduled_event_attributes->start_to_close_timeout =
         presence_make_duration(arena, decision->timeout);
     scheduled->decision_task_scheduled_event_attributes->attempt = decision->attempt;
@@ -84,6 +84,9 @@ command_start_decision(struct step *step, const struct task_name *task, const ch
     /* A repeat is the same start, even if starting it gave it another id. */
     bool is_repeat = decision != NULL && decision->started_id != EVENT_NONE &&
                      strcmp(decision->request_id, request_id) == 0;
+#ifdef CADENZA_PLANT_started_for_anybody
+    is_repeat = decision != NULL && decision->started_id != EVENT_NONE;
+#endif
     if (!is_repeat) {
         if (decision == NULL || decision->schedule_id != task->schedule_id ||
             decision->attempt != task->attempt)

@@ -65,6 +65,14 @@ command_copy_list(const API(TaskList) *list, struct arena *arena)
     return copy;
 }
 
+API(TaskList) *
+command_name_list(const API(TaskList) *list, struct arena *arena)
+{
+    API(TaskList) *copy = message_new(arena, API_TYPE(task_list));
+    copy->name = arena_text(arena, list->name);
+    return copy;
+}
+
 API(Payload) *
 command_text_payload(const char *text, struct arena *arena)
 {

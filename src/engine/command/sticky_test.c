@@ -48,6 +48,10 @@ TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
     EXPECT_EQ(task->task_list->kind, API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY));
     EXPECT_TEXT(task->normal_list, "list");
     EXPECT_EQ(task->expiry_time, fixture->facts.now + 5 * FIXTURE_SECOND);
+    const API(TaskList) *said = fixture_event(fixture, task->schedule_id)
+                                    ->decision_task_scheduled_event_attributes->task_list;
+    EXPECT_TEXT(said->name, "sticky"); /* histories of decisions do not tell kinds */
+    EXPECT_EQ(said->kind, API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT(fixture->decision.is_sticky);
     EXPECT_EQ(fixture->decision.first_event_id, fixture->decision.previous_started_id + 1);

@@ -122,3 +122,25 @@ TEST(timer, a_list_that_is_taken_back_leaves_the_fired_timer_fired, "A-088")
                             "DecisionTaskScheduled DecisionTaskStarted DecisionTaskFailed "
                             "TimerFired DecisionTaskScheduled");
 }
+
+/* More than one step can have numbers for: the rest is due at once again. */
+TEST(timer, very_many_at_one_moment_fire_in_several_steps)
+{
+    enum { COUNT = 25000, STEP_MAX = 10000 + 2 };
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    API(Decision) **timers = arena_zalloc(fixture->arena, COUNT, sizeof timers[0]);
+    for (int i = 0; i < COUNT; i++)
+        timers[i] = fixture_timer(fixture, arena_format(fixture->arena, "%d", i), 5);
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete_list(fixture, timers, COUNT));
+    uint64_t first = fixture->ids.next;
+    fixture->facts.now += 5 * FIXTURE_SECOND;
+    for (int step = 1; step <= 3; step++) {
+        uint64_t before = fixture->ids.next;
+        EXPECT_OK(fixture_step(fixture, calls_decide_wake, NULL));
+        EXPECT(fixture->ids.next - before <= STEP_MAX);
+        EXPECT_EQ(map_count(fixture_run(fixture)->timers), step < 3 ? COUNT - step * 10000 : 0);
+    }
+    EXPECT(fixture->ids.next - first > COUNT);
+}

@@ -10,6 +10,16 @@ is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
     return core->sticky_task_list != NULL && strcmp(core->sticky_task_list->name, list->name) == 0;
 }
 
+/* The event says only the name; what else there is to know of the list, the run knows. */
+static API(TaskList) *
+list_of(struct run *run, API(TaskList) *named)
+{
+    const STORED(RunRecord) *core = run->core;
+    if (is_sticky(core, named))
+        return core->sticky_task_list;
+    return strcmp(core->task_list->name, named->name) == 0 ? core->task_list : run_keep(run, named);
+}
+
 static uint64_t
 send_decision(struct mutation *mutation, const STORED(PendingDecision) *decision)
 {
@@ -43,7 +53,7 @@ apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
     decision->started_id = EVENT_NONE;
     decision->timeout = duration_seconds(scheduled->start_to_close_timeout);
     decision->scheduled_time = decision->original_scheduled_time = event_time(event);
-    decision->task_list = run_keep(run, scheduled->task_list);
+    decision->task_list = list_of(run, scheduled->task_list);
     if (is_sticky(core, decision->task_list) && core->sticky_timeout > 0)
         decision->schedule_timeout_time = decision->scheduled_time + core->sticky_timeout * SECOND;
     decision->row = send_decision(mutation, decision);

@@ -148,8 +148,10 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     STORED(RunRecord) *core = mutation_core(mutation);
     check_that(!run_has_started_decision(run), "%s while a decision is started",
                event_name(event->attributes_case));
+#ifndef CADENZA_PLANT_void_task_stays
     if (core->decision != NULL)
         mutation_drop_transfer(mutation, core->decision->row);
+#endif
     core->decision = NULL;
     size_t cursor = 0;
     void *value;

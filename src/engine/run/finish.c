@@ -1,9 +1,12 @@
 /* finish.c - the end of a step: what is left is decided, and everything becomes rows.
  *
- *   1. A batch of events is one node, and the close event is the last of its batch.
+ *   1. The events of a step are one node, or several if they are many bytes: readers get whole
+ * nodes, and an answer has its limits. The close event is the last of its node.
  *   2. Numbers of events and rows rise, within the step and over all steps of the shard.
  *   3. A row is written if its record changed: the work does not grow with the run. */
 #include "engine/run/inside.h"
+
+#define NODE_BYTES_MAX ((size_t)1024 * 1024)
 
 static uint64_t
 take_number(const struct facts *facts)
@@ -62,12 +65,50 @@ number_events(struct mutation *mutation)
         event->task_id = (int64_t)take_number(mutation->facts);
         check(event->task_id > core->last_event_task_id);
         core->last_event_task_id = event->task_id;
-        if (!event_closes_run(event->attributes_case))
-            continue;
-        check_that(i + 1 == mutation->events.count, "%s behind the close event",
+        check_that(!event_closes_run(event->attributes_case) || i + 1 == mutation->events.count,
+                   "%s behind the close event",
                    event_name(mutation->events.items[i + 1]->attributes_case));
-        core->close_batch_event_id = mutation_first_event_id(mutation);
     }
+}
+
+/* As many events from `first` on as a node should hold; one at least. */
+static size_t
+node_size(const struct mutation *mutation, size_t first)
+{
+    size_t bytes = 0, i = first;
+    for (; i < mutation->events.count; i++) {
+        bytes += protobuf_c_message_get_packed_size(&mutation->events.items[i]->base);
+        if (bytes > NODE_BYTES_MAX && i > first)
+            break;
+    }
+    return i - first;
+}
+
+static struct slice
+encode_events(struct mutation *mutation, size_t first, size_t count)
+{
+    API(History) history;
+    uber__cadence__api__v1__history__init(&history);
+    history.n_events = count;
+    history.events = mutation->events.items + first;
+    return message_encode(mutation->arena, &history.base);
+}
+
+static void
+put_node(struct mutation *mutation, size_t first, size_t count, struct slice events,
+         struct batch *batch)
+{
+    STORED(RunRecord) *core = mutation->run->core;
+    struct history_branch branch = run_branch(mutation->run);
+    const API(HistoryEvent) *last = mutation->events.items[first + count - 1];
+    struct history_node node = {.first_event_id = mutation->events.items[first]->event_id,
+                                .next_event_id = last->event_id + 1,
+                                .range_id = mutation->facts->range_id,
+                                .sequence = (uint64_t)last->task_id,
+                                .events = events};
+    core->last_first_event_id = node.first_event_id;
+    core->history_bytes += (int64_t)events.length;
+    batch_add_node(batch, &branch, &node);
 }
 
 static void
@@ -78,62 +119,67 @@ put_history(struct mutation *mutation, struct batch *batch)
     STORED(RunRecord) *core = mutation->run->core;
     number_events(mutation);
     note_versions(mutation);
-    core->last_first_event_id = mutation_first_event_id(mutation);
-    API(History) history;
-    uber__cadence__api__v1__history__init(&history);
-    history.n_events = mutation->events.count;
-    history.events = mutation->events.items;
-    struct history_node node = {.first_event_id = core->last_first_event_id,
-                                .next_event_id = core->next_event_id,
-                                .range_id = mutation->facts->range_id,
-                                .sequence = (uint64_t)core->last_event_task_id,
-                                .events = message_encode(mutation->arena, &history.base)};
-    check(node.next_event_id == node.first_event_id + (int64_t)mutation->events.count);
-    core->history_bytes += (int64_t)node.events.length;
-    struct history_branch branch = run_branch(mutation->run);
-    batch_add_node(batch, &branch, &node);
+    size_t count = mutation->events.count;
+    struct slice all = encode_events(mutation, 0, count);
+    if (all.length <= NODE_BYTES_MAX) {
+        put_node(mutation, 0, count, all, batch);
+    } else {
+        for (size_t first = 0, size; first < count; first += size) {
+            size = node_size(mutation, first);
+            put_node(mutation, first, size, encode_events(mutation, first, size), batch);
+        }
+    }
+    const API(HistoryEvent) *last = mutation->events.items[count - 1];
+    check(last->event_id + 1 == core->next_event_id);
+    if (event_closes_run(last->attributes_case))
+        core->close_batch_event_id = core->last_first_event_id;
 }
 
 /* ---- outbox ---- */
 
-static bool
-is_dropped(const struct mutation *mutation, uint64_t row)
+/* Each row that was dropped, once. */
+static struct map64 *
+collect_dropped(struct mutation *mutation)
 {
+    struct map64 *dropped = map64_new();
     for (size_t i = 0; i < mutation->rows.count; i++)
-        if (mutation->rows.items[i].transfer == NULL && mutation->rows.items[i].row == row)
-            return true;
-    return false;
+        if (mutation->rows.items[i].transfer == NULL)
+            map64_put(dropped, mutation->rows.items[i].row, mutation);
+    return dropped;
 }
 
-static bool
-has_number(const uint64_t *numbers, size_t count, uint64_t number)
+static void
+put_added(struct mutation *mutation, const struct map64 *dropped, struct batch *batch,
+          struct effects *effects)
 {
-    for (size_t i = 0; i < count; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
+    effects->added = arena_zalloc(mutation->arena, mutation->rows.count, sizeof effects->added[0]);
+    for (size_t i = 0; i < mutation->rows.count; i++) {
+        const struct outbox_change *change = &mutation->rows.items[i];
+        if (change->transfer == NULL || map64_get(dropped, change->row) != NULL)
+            continue;
+        effects->added[effects->added_count++] =
+            (struct transfer_effect){change->row, change->transfer};
+        batch_put(batch, ROW_TRANSFER, transfer_key(change->row, mutation->arena),
+                  message_encode(mutation->arena, &change->transfer->base));
+    }
 }
 
 /* What came and went within the step was never there. */
 static void
 put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
-    size_t count = mutation->rows.count;
-    effects->added = arena_zalloc(mutation->arena, count, sizeof effects->added[0]);
-    effects->dropped = arena_zalloc(mutation->arena, count, sizeof effects->dropped[0]);
-    for (size_t i = 0; i < count; i++) {
-        struct outbox_change *change = &mutation->rows.items[i];
-        if (change->transfer == NULL) {
-            if (change->row < mutation->first_row &&
-                !has_number(effects->dropped, effects->dropped_count, change->row))
-                effects->dropped[effects->dropped_count++] = change->row;
-        } else if (!is_dropped(mutation, change->row)) {
-            effects->added[effects->added_count++] =
-                (struct transfer_effect){change->row, change->transfer};
-            batch_put(batch, ROW_TRANSFER, transfer_key(change->row, mutation->arena),
-                      message_encode(mutation->arena, &change->transfer->base));
-        }
-    }
+    if (mutation->rows.count == 0)
+        return;
+    struct map64 *dropped = collect_dropped(mutation);
+    effects->dropped =
+        arena_zalloc(mutation->arena, map64_count(dropped), sizeof effects->dropped[0]);
+    size_t cursor = 0;
+    uint64_t row;
+    while (map64_next(dropped, &cursor, &row, NULL))
+        if (row < mutation->first_row)
+            effects->dropped[effects->dropped_count++] = row;
+    put_added(mutation, dropped, batch, effects);
+    map64_free(dropped);
 }
 
 /* ---- the alarm ---- */
@@ -171,6 +217,10 @@ wanted_alarm(const struct mutation *mutation)
     const STORED(RunRecord) *core = mutation->run->core;
     const struct facts *facts = mutation->facts;
     bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
+#ifdef CADENZA_PLANT_alarm_after_deadline
+    if (is_set)
+        return core->alarm_time;
+#endif
     if (is_set && core->alarm_time > facts->now)
         return not_before(facts, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
     int64_t deadline = run_next_deadline(mutation->run);

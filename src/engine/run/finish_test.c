@@ -28,6 +28,42 @@ TEST(finish, a_start_is_one_node_one_core_one_row)
     sample_close(&sample);
 }
 
+static char *
+long_name(struct sample *sample, size_t length)
+{
+    char *name = arena_alloc(sample->arena, length + 1);
+    memset(name, 'x', length);
+    name[length] = '\0';
+    return name;
+}
+
+/* A client takes only so many bytes at once, and readers get whole nodes. */
+TEST(finish, many_bytes_of_events_are_several_nodes)
+{
+    enum { EVENTS = 30, LENGTH = 100000, MOST = 1024 * 1024 + 100 };
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_scheduled_run(&sample);
+    int64_t before = sample.run->core->history_bytes;
+    sample_begin(&sample);
+    for (int i = 0; i < EVENTS; i++)
+        sample_signaled(&sample, long_name(&sample, LENGTH), "");
+    sample_plain(&sample, EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED));
+    sample_finish(&sample);
+    EXPECT_EQ(count_rows(&sample, ROW_HISTORY, BATCH_PUT), 3);
+    size_t bytes = 0;
+    for (const struct batch_step *step = sample.batch->first; step != NULL; step = step->next) {
+        EXPECT(step->kind != ROW_HISTORY || step->value.length <= MOST);
+        bytes += step->kind == ROW_HISTORY ? step->value.length : 0;
+    }
+    const STORED(RunRecord) *core = sample.run->core;
+    EXPECT(core->history_bytes - before >= EVENTS * LENGTH);
+    EXPECT(bytes >= (size_t)(core->history_bytes - before));
+    EXPECT_EQ(core->close_batch_event_id, core->last_first_event_id);
+    EXPECT(core->close_batch_event_id > 3 + EVENTS / 2);
+    sample_close(&sample);
+}
+
 TEST(finish, a_step_without_changes_writes_nothing)
 {
     struct sample sample;

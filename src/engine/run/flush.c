@@ -12,8 +12,10 @@ flush_one(struct mutation *mutation, const STORED(BufferedEvent) *buffered)
     API(HistoryEvent) *event = message_copy(mutation->arena, &buffered->event->base);
     check(event->event_id == EVENT_BUFFERED);
     event->version = mutation->facts->event_version;
+#ifndef CADENZA_PLANT_buffered_lost
     event_append(mutation, event);
     run_apply_id(mutation, event);
+#endif
     buffered_remove(mutation, buffered->number);
 }
 

@@ -209,7 +209,9 @@ alarms_put(struct tenure *tenure, const struct run *run, const struct effects *e
     struct alarms *alarms = &tenure->alarms;
     if (effects->alarm_row_old != 0) {
         struct alarm_place old = {effects->alarm_time_old, effects->alarm_row_old};
+#ifndef CADENZA_PLANT_alarm_row_stays
         batch_delete(batch, ROW_TIMER, place_key(old, batch->arena));
+#endif
         struct alarm *alarm = map64_get(alarms->by_row, old.row);
         if (alarm != NULL)
             alarm_forget(alarm);

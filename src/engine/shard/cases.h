@@ -13,6 +13,7 @@
     X(a_step_that_found_no_room_did_nothing)                                                       \
     X(a_caller_that_gives_up_undoes_nothing)                                                       \
     X(what_was_forgotten_is_read_again)                                                            \
+    X(an_id_that_was_never_used_is_not_kept)                                                       \
     X(a_refused_step_leaves_nothing)                                                               \
     X(closing_waits_for_steps_in_flight)                                                           \
     X(an_overtaken_owner_is_fenced_and_reads_afresh)                                               \
@@ -27,6 +28,7 @@
     X(rows_that_come_while_others_are_read_are_not_lost)                                           \
     X(a_row_that_is_done_goes_by_itself)                                                           \
     X(a_row_written_with_the_shard_record_is_found_again)                                          \
+    X(a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list)                  \
     X(the_task_of_a_closed_run_goes_with_it)                                                       \
     X(a_watch_fires_when_events_are_durable)                                                       \
     X(a_watch_fires_when_the_run_closes)                                                           \

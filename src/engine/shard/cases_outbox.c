@@ -1,6 +1,7 @@
 /* cases_outbox.c - tasks are offered once durable, and their rows go exactly once. */
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
+#include "wire/message.h"
 
 void
 case_a_task_is_offered_once_its_step_is_durable(struct rig *rig)
@@ -190,4 +191,38 @@ case_a_row_written_with_the_shard_record_is_found_again(struct rig *rig)
     rig_wait(rig->tasks.count == 1);
     EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+}
+
+static const struct task *
+offer_row(struct rig *rig, STORED(TransferRow) *transfer)
+{
+    struct tenure *tenure = rig->shard->tenure;
+    struct transfer_effect added = {.row = tenure->ids.next++, .transfer = transfer};
+    struct effects effects = {.added = &added, .added_count = 1};
+    size_t before = rig->tasks.count;
+    outbox_enter(tenure, &effects, 0);
+    outbox_release(tenure, 0);
+    EXPECT_EQ(rig->tasks.count, before + 1);
+    return rig->tasks.items[before];
+}
+
+void
+case_a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list(struct rig *rig)
+{
+    rig_take(rig);
+    rig_sleep(5 * NS_PER_MS);
+    STORED(TransferRow) *row = message_new(rig->arena, STORED_TYPE(transfer_row));
+    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
+    row->domain_id = "one", row->workflow_id = "wf", row->run_id = "run";
+    row->task_list = message_new(rig->arena, API_TYPE(task_list));
+    row->task_list->name = "list";
+    EXPECT_TEXT(offer_row(rig, row)->domain_id, "one");
+    row->list_domain_id = "two";
+    row->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
+    const struct task *task = offer_row(rig, row);
+    EXPECT_TEXT(task->domain_id, "two");
+    EXPECT_TEXT(task->run_domain_id, "one");
+    EXPECT_EQ(task->kind, LIST_NORMAL);
+    row->normal_list = "normal";
+    EXPECT_EQ(offer_row(rig, row)->kind, LIST_STICKY);
 }

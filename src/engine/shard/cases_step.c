@@ -188,6 +188,17 @@ case_a_caller_that_gives_up_undoes_nothing(struct rig *rig)
 /* --- memory ---- */
 
 void
+case_an_id_that_was_never_used_is_not_kept(struct rig *rig)
+{
+    struct rig_run run;
+    rig_take(rig);
+    EXPECT_KIND(rig_look(rig, "nobody", rig->arena, &run), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(rig_signal(rig, "nobody", rig->arena), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_EQ(rig->shard->tenure->workflows.weight, 0);
+    EXPECT_EQ(map_count(rig->shard->tenure->workflows.by_key), 0);
+}
+
+void
 case_what_was_forgotten_is_read_again(struct rig *rig)
 {
     enum { RUNS = 40 };

@@ -174,6 +174,9 @@ struct shard {
     struct fiber_cond changed;
     struct latch busy; /* fibers of the shard itself: burials, retaking */
     struct counter *taken_count, *lost_count;
+#ifdef CADENZA_PLANT_stale_cache_kept
+    struct tenure *buried; /* the last one, not freed yet */
+#endif
 };
 
 /* Begins with this range id; knows nothing yet. */
@@ -292,7 +295,7 @@ must_use struct error *tenure_make_facts(struct tenure *tenure, const struct sha
 /* --- step.c ---- */
 
 /* Runs what is due of a run whose alarm rings, and sets the next alarm. *is_stale: the run has
- * another alarm, or none. Yields. Errors: as shard_step. */
+ * another alarm, or none, or is gone. Yields. Errors: as shard_step. */
 must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
                                    struct arena *arena, bool *is_stale);
 

@@ -54,11 +54,14 @@ outbox_free(struct tenure *tenure)
 
 /* --- rows in memory ---- */
 
+/* A list is sticky only for a task that has another list to go to: what clients call sticky on
+ * their own would wait in memory alone. */
 static enum list_kind
-list_kind_of(const API(TaskList) *list)
+list_kind_of(const STORED(TransferRow) *stored)
 {
+    const API(TaskList) *list = stored->task_list;
     if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY))
-        return LIST_STICKY;
+        return stored->normal_list[0] == '\0' ? LIST_NORMAL : LIST_STICKY;
     if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL))
         return LIST_EPHEMERAL;
     return LIST_NORMAL;
@@ -88,7 +91,7 @@ transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *sto
     bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
     transfer->task = (struct task){
         .type = is_activity ? TASK_ACTIVITY : TASK_DECISION,
-        .kind = list_kind_of(stored->task_list),
+        .kind = list_kind_of(stored),
         .domain_id = place_text(&place, list_domain),
         .run_domain_id = place_text(&place, stored->domain_id),
         .list = place_text(&place, stored->task_list->name),
@@ -140,6 +143,9 @@ outbox_level(const struct tenure *tenure)
     uint64_t lowest;
     if (map64_next(outbox->known, &cursor, &lowest, NULL)) /* 2 */
         return lowest;
+#ifdef CADENZA_PLANT_outbox_level_high
+    return outbox->unread_from != 0 ? outbox->unread_from : tenure->ids.next;
+#endif
     return outbox->unread_from != 0 ? outbox->unread_from : outbox->entered_to;
 }
 
@@ -198,7 +204,12 @@ outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t tick
         }
         struct transfer *transfer = transfer_new(tenure, added->row, added->transfer);
         transfer->ticket = ticket;
+#ifdef CADENZA_PLANT_offer_before_durable
+        outbox_know(outbox, transfer, TRANSFER_WAITING);
+        fiber_cond_signal(&outbox->changed);
+#else
         outbox_know(outbox, transfer, TRANSFER_UNDURABLE);
+#endif
         outbox->entered_to = added->row + 1;
     }
 }
@@ -246,6 +257,9 @@ shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row)
     if (!is_ours || !outbox_forget(&tenure->outbox, row))
         return;
     struct outbox *outbox = &tenure->outbox;
+#ifdef CADENZA_PLANT_done_row_stays
+    return;
+#endif
     vector_push(&outbox->deletes, row);
     bool is_first = outbox->flush_time == NEVER;
     if (is_first)

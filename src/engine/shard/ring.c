@@ -26,8 +26,7 @@ alarm_rang(struct alarm *alarm, const struct error *err, bool is_stale)
     list_remove(&alarm->node);
     alarms->ringing_count--;
     fiber_cond_signal(&alarms->changed);
-    bool is_void = is_stale || (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS);
-    if (err != NULL && !is_void && !alarm->is_gone && !tenure->is_over) {
+    if (err != NULL && !is_stale && !alarm->is_gone && !tenure->is_over) {
         log_debug(tenure->shard->options.log, "an alarm is tried again", log_error(err));
         alarm_delay(alarm);
         return;

@@ -264,5 +264,9 @@ shard_close(struct shard *shard)
     }
     latch_wait(&shard->busy);
     check(shard->tenure == NULL && shard->taking.owner == NULL);
+#ifdef CADENZA_PLANT_stale_cache_kept
+    if (shard->buried != NULL)
+        tenure_free(shard->buried);
+#endif
     memory_free(shard);
 }

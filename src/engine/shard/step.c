@@ -150,6 +150,9 @@ visit_put_current(struct visit *visit, const struct run *begun, struct batch *ba
 {
     struct workflow *workflow = visit->workflow;
     const struct run *run = begun;
+#ifdef CADENZA_PLANT_current_not_moved
+    run = visit->loaded == NULL ? begun : NULL;
+#endif
     bool is_current = visit->loaded != NULL && workflow->current != NULL &&
                       strcmp(visit->loaded->run->core->run_id, workflow->current->run_id) == 0;
     if (run == NULL && is_current)
@@ -252,6 +255,12 @@ visit_run(struct visit *visit)
         }
     }
     workflow_unlock(tenure, visit->workflow); /* others queue behind us in the same group */
+#ifdef CADENZA_PLANT_step_before_durable
+    visit->ticket = refusal == NULL ? 0 : visit->ticket;
+#endif
+#ifdef CADENZA_PLANT_refusal_before_durable
+    visit->ticket = refusal != NULL ? 0 : visit->ticket;
+#endif
     if (err == NULL)
         err = tenure_wait(tenure, visit->ticket, visit->arena);
     return err != NULL ? err : refusal;
@@ -310,7 +319,9 @@ tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, stru
         .key = *key, .needs_run = true, .decide = decide_wake, .context = &wish};
     visit.wanted = &wanted;
     struct error *err = visit_run(&visit);
-    *is_stale = wish.is_stale;
+    /* That its domain is not known here (yet) does not make it void. */
+    bool is_gone = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS && visit.loaded == NULL;
+    *is_stale = wish.is_stale || is_gone;
     return err;
 }
 
@@ -329,6 +340,9 @@ tenure_look(struct tenure *tenure, const struct run_key *key,
         return err;
     err = visit_load(&visit);
     visit.ticket = visit.workflow->newest;
+#ifdef CADENZA_PLANT_look_before_durable
+    visit.ticket = 0;
+#endif
     if (err == NULL && visit.loaded != NULL) {
         NO_YIELD
         {

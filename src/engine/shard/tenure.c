@@ -53,7 +53,13 @@ bury_fiber(void *argument)
     struct tenure *tenure = argument;
     struct shard *shard = tenure->shard;
     latch_wait(&tenure->users);
-    tenure_free(tenure);
+#ifdef CADENZA_PLANT_stale_cache_kept
+    struct tenure *before = shard->buried;
+    shard->buried = tenure;
+    tenure = before;
+    if (tenure != NULL)
+#endif
+        tenure_free(tenure);
     latch_done(&shard->busy);
 }
 

@@ -71,24 +71,25 @@ workflow_free(struct tenure *tenure, struct workflow *workflow)
     tenure->workflows.weight--;
 }
 
+/* Nobody has a pin. */
+static void
+workflow_forget(struct tenure *tenure, struct workflow *workflow)
+{
+    struct arena *arena = arena_new(1024);
+    struct run_key key = {.domain_id = workflow->domain_id, .workflow_id = workflow->workflow_id};
+    check(workflow->pins == 0);
+    map_remove(tenure->workflows.by_key, workflow_key(&key, arena));
+    workflow_free(tenure, workflow);
+    arena_free(arena);
+}
+
 /* Forgets what was not used for long. */
 static void
 workflows_trim(struct tenure *tenure)
 {
     struct workflows *workflows = &tenure->workflows;
-    struct arena *arena = NULL;
-    while (workflows->weight > workflows->weight_max && !list_is_empty(&workflows->idle)) {
-        struct workflow *workflow = list_entry(workflows->idle.next, struct workflow, node);
-        check(workflow->pins == 0);
-        if (arena == NULL)
-            arena = arena_new(1024);
-        struct run_key key = {.domain_id = workflow->domain_id,
-                              .workflow_id = workflow->workflow_id};
-        map_remove(workflows->by_key, workflow_key(&key, arena));
-        workflow_free(tenure, workflow);
-        arena_reset(arena);
-    }
-    arena_free(arena);
+    while (workflows->weight > workflows->weight_max && !list_is_empty(&workflows->idle))
+        workflow_forget(tenure, list_entry(workflows->idle.next, struct workflow, node));
 }
 
 static void
@@ -105,7 +106,12 @@ workflow_unpin(struct tenure *tenure, struct workflow *workflow)
     if (--workflow->pins > 0)
         return;
     list_push_back(&tenure->workflows.idle, &workflow->node);
-    workflows_trim(tenure);
+    /* Ids that nobody ever used are not kept: there are too many, and callers may make them long.
+     */
+    if (workflow->current == NULL && list_is_empty(&workflow->runs))
+        workflow_forget(tenure, workflow);
+    else
+        workflows_trim(tenure);
 }
 
 struct workflow *
@@ -174,6 +180,9 @@ check_owned(struct tenure *tenure, struct arena *arena)
     struct error *err = NULL;
     if (!tenure->is_over)
         err = store_guard(shard->options.store, shard->partition, arena, &guard);
+#ifdef CADENZA_PLANT_overtaken_owner_reads
+    guard = 0;
+#endif
     if (!tenure->is_over && err == NULL && guard > tenure->range_id) {
         mark("overtaken_owner_read");
         shard_lose(tenure, error_new(arena, ERR_FENCED, "shard %u has guard %llu, not %llu",
@@ -221,11 +230,36 @@ workflow_add_run(struct tenure *tenure, struct workflow *workflow, struct run *r
     return loaded;
 }
 
+#ifdef CADENZA_PLANT_stale_cache_kept
+/* The run as it was when the shard was lost. */
+static struct loaded_run *
+take_stale(struct tenure *tenure, struct workflow *workflow, const char *run_id,
+           struct arena *arena)
+{
+    struct tenure *old = tenure->shard->buried;
+    struct run_key key = {workflow->domain_id, workflow->workflow_id, run_id};
+    struct workflow *before = old == NULL ? NULL : workflow_find(old, &key, arena);
+    struct loaded_run *stale = before == NULL ? NULL : workflow_find_run(before, run_id);
+    if (stale == NULL)
+        return NULL;
+    list_remove(&stale->node);
+    list_push_front(&workflow->runs, &stale->node);
+    old->workflows.weight--;
+    tenure->workflows.weight++;
+    stale->undurable = 0;
+    return stale;
+}
+#endif
+
 struct error *
 workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *run_id,
                   struct arena *arena, struct loaded_run **loaded)
 {
     *loaded = workflow_find_run(workflow, run_id);
+#ifdef CADENZA_PLANT_stale_cache_kept
+    if (*loaded == NULL)
+        *loaded = take_stale(tenure, workflow, run_id, arena);
+#endif
     if (*loaded != NULL)
         return NULL;
     struct run *run = NULL;
