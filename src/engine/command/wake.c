@@ -52,7 +52,7 @@ list_run(struct due_list *list, const STORED(RunRecord) *core)
 {
     if (core->timeout_time != 0)
         add_due(list, (struct due){.time = core->timeout_time, .kind = DUE_RUN_TIMEOUT});
-    if (core->first_decision_time != 0)
+    if (core->first_decision_time != 0 && !core->waits_for_parent)
         add_due(list, (struct due){.time = core->first_decision_time, .kind = DUE_FIRST_DECISION});
 }
 
