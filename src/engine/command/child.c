@@ -95,8 +95,7 @@ command_child_refused(struct step *step, int64_t initiated_id)
         child->workflow_type;                                                                      \
     event->child_workflow_execution_##field##_event_attributes->initiated_event_id =               \
         child->initiated_id;                                                                       \
-    event->child_workflow_execution_##field##_event_attributes->started_event_id =                 \
-        child->started_id
+    event->child_workflow_execution_##field##_event_attributes->started_event_id = child->started_id
 
 static void
 add_ended(struct mutation *mutation, const STORED(PendingChild) *child,

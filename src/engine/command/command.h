@@ -73,6 +73,7 @@ struct origin {
     const char *workflow_id, *run_id;
     int64_t initiated_id; /* its event; 0: none, its end asks */
     bool is_child_only;   /* the run asked must be its child, else ERR_ENTITY_NOT_EXISTS */
+    int64_t child_id;     /* ... and this one, by its initiated event; 0: any */
 };
 /* As those of clients. */
 must_use struct error *command_signal_from(struct step *step,

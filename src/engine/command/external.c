@@ -18,10 +18,9 @@ decide_signal_external(struct deciding *deciding, const API(Decision) *decision)
     if (target_find_domain(deciding, wish->domain, BAD_SIGNAL,
                            "Unable to signal workflow across domain:") == NULL)
         return;
-    const char *fault =
-        wish->workflow_execution == NULL
-            ? "Execution is nil on decision."
-            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
+    const char *fault = wish->workflow_execution == NULL
+                            ? "Execution is nil on decision."
+                            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
     if (fault == NULL && wish->signal_name[0] == '\0')
         fault = "SignalName is not set on decision.";
     if (fault != NULL) {
@@ -53,10 +52,9 @@ decide_cancel_external(struct deciding *deciding, const API(Decision) *decision)
     if (target_find_domain(deciding, wish->domain, BAD_CANCEL,
                            "Unable to cancel workflow across domain:") == NULL)
         return;
-    const char *fault =
-        wish->workflow_execution == NULL
-            ? "WorkflowId is not set on decision."
-            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
+    const char *fault = wish->workflow_execution == NULL
+                            ? "WorkflowId is not set on decision."
+                            : target_find_fault(deciding, wish->domain, wish->workflow_execution);
     if (fault != NULL) {
         deciding_refuse(deciding, BAD_CANCEL, "%s", fault);
         return;
@@ -174,7 +172,9 @@ run_check_parent(const struct mutation *mutation, const struct origin *origin)
     const API(ParentExecutionInfo) *parent = mutation_run(mutation)->core->parent;
     if (origin == NULL || !origin->is_child_only)
         return NULL;
-    if (parent != NULL && strcmp(parent->workflow_execution->workflow_id, origin->workflow_id) == 0 &&
+    bool is_meant =
+        parent != NULL && (origin->child_id == 0 || origin->child_id == parent->initiated_id);
+    if (is_meant && strcmp(parent->workflow_execution->workflow_id, origin->workflow_id) == 0 &&
         strcmp(parent->workflow_execution->run_id, origin->run_id) == 0)
         return NULL;
     return errors_entity_not_exists(mutation_arena(mutation), NULL,

@@ -21,8 +21,8 @@ int64_t command_seconds(const GOOGLE(Duration) *duration);
  */
 
 /* Schedules one unless one is pending, or the run's first decision still waits for its time or its
- * parent, or the run is closed. To be called after each event from outside: when too many wait behind a started
- * decision, that one is failed and all get their ids (A-087). */
+ * parent, or the run is closed. To be called after each event from outside: when too many wait
+ * behind a started decision, that one is failed and all get their ids (A-087). */
 void decision_schedule_if_needed(struct mutation *mutation);
 /* Schedules one; none may be pending. What was buffered gets its ids first.
  * `original_scheduled_time`: of a row of heartbeats, 0: now. */

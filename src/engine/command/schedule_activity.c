@@ -8,9 +8,9 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define BAD             FAILED_CAUSE(BAD_SCHEDULE_ACTIVITY_ATTRIBUTES)
-#define DUPLICATE       FAILED_CAUSE(SCHEDULE_ACTIVITY_DUPLICATE_ID)
-#define SECOND          1000000000LL
+#define BAD       FAILED_CAUSE(BAD_SCHEDULE_ACTIVITY_ATTRIBUTES)
+#define DUPLICATE FAILED_CAUSE(SCHEDULE_ACTIVITY_DUPLICATE_ID)
+#define SECOND    1000000000LL
 
 /* Seconds each. */
 struct timeouts {

@@ -50,8 +50,8 @@ choose_policy(const struct facts *facts, API(ParentClosePolicy) wished)
 {
     if (!facts_flag(facts, DYNAMIC_PARENT_CLOSE_POLICY))
         return POLICY(ABANDON);
-    bool is_known =
-        wished == POLICY(ABANDON) || wished == POLICY(REQUEST_CANCEL) || wished == POLICY(TERMINATE);
+    bool is_known = wished == POLICY(ABANDON) || wished == POLICY(REQUEST_CANCEL) ||
+                    wished == POLICY(TERMINATE);
     return is_known ? wished : POLICY(TERMINATE);
 }
 
@@ -109,8 +109,9 @@ decide_start_child(struct deciding *deciding, const API(Decision) *decision)
         return;
     }
     API(TaskList) *list = target_choose_list(deciding, wish->task_list, BAD);
-    if (list == NULL || !deciding_may_hold(deciding, wish->input == NULL ? 0 : wish->input->data.len,
-                                           "StartChildWorkflowExecutionDecisionAttributes.Input"))
+    if (list == NULL ||
+        !deciding_may_hold(deciding, wish->input == NULL ? 0 : wish->input->data.len,
+                           "StartChildWorkflowExecutionDecisionAttributes.Input"))
         return;
     add_initiated(deciding, wish, list);
 }
