@@ -5,12 +5,15 @@
  * came of it. Each is a step of its own, in its own shard, under its own lock. Whatever happens
  * between them, the walk is made again from the start: what was done already answers as it did
  * then, because the request has the same id. */
+#include <stdio.h>
+
 #include "base/check.h"
 #include "engine/inside.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define SELF           "history-service" /* who asks, for the histories of others */
+#define CLOCKS_DIFFER  (60 * (int64_t)1000000000) /* of hosts: not more than this */
+#define SELF           "history-service"          /* who asks, for the histories of others */
 #define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
 
 struct error *
@@ -85,6 +88,48 @@ decide_cancel_target(void *context, struct step *step)
     return command_request_cancel_from(step, request, &view->origin);
 }
 
+/* One run of the target's chain, looked at from the newest back. */
+struct chain_view {
+    const STORED(PendingExternal) *external;
+    bool has_it;                           /* the signal is there */
+    int64_t start_time;                    /* of this run */
+    char run_before[UUID_TEXT_LENGTH + 1]; /* "": none */
+};
+
+static void
+look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct chain_view *view = context;
+    const char *request_id = view->external->request_id;
+    view->has_it = map_get(run->signal_requests, slice_text(request_id)) != NULL;
+    view->start_time = run->core->start_time;
+    snprintf(view->run_before, sizeof view->run_before, "%s",
+             run->core->continued_execution_run_id);
+}
+
+/* A signal for the current run, sent again: it may be in a run that has gone on as another one
+ * since. Those that ended before the signal was asked for cannot have it. */
+static struct error *
+was_delivered(struct external_view *view, bool *was)
+{
+    const STORED(PendingExternal) *external = view->external;
+    int64_t asked = view->walk->errand->transfer->created_time - CLOCKS_DIFFER;
+    struct chain_view chain = {.external = external};
+    struct run_key key = {external->domain_id, external->workflow_id, ""};
+    *was = false;
+    do {
+        struct error *err =
+            engine_look(view->walk->engine, &key, look_chain, &chain, view->walk->arena);
+        if (err != NULL)
+            return errand_is_void(err) ? NULL : err;
+        *was = chain.has_it;
+        key.run_id = arena_text(view->walk->arena, chain.run_before);
+    } while (!*was && chain.start_time > asked && key.run_id[0] != '\0');
+    if (*was)
+        mark("signal_found_in_chain");
+    return NULL;
+}
+
 /* Asks the other workflow. An error: try again. */
 static struct error *
 ask_target(struct external_view *view, enum external_end *end)
@@ -96,8 +141,17 @@ ask_target(struct external_view *view, enum external_end *end)
     *end = EXTERNAL_UNKNOWN;
     if (is_self) /* */
         return NULL;
+    bool may_be_there = view->walk->errand->is_repeat && !external->is_cancel;
+    bool was_there = false;
+    struct error *err = NULL;
+    if (may_be_there && external->run_id[0] == '\0')
+        err = was_delivered(view, &was_there);
+    if (was_there)
+        *end = EXTERNAL_DELIVERED;
+    if (err != NULL || was_there)
+        return err;
     struct run_key target = {external->domain_id, external->workflow_id, external->run_id};
-    struct error *err =
+    err =
         errand_step_target(view->walk, &target,
                            external->is_cancel ? decide_cancel_target : decide_signal_target, view);
     if (err == NULL || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED)

@@ -39,8 +39,11 @@ errand_start(struct tenure *tenure, struct transfer *transfer)
 {
     struct errand_walk *walk = memory_zalloc(1, sizeof *walk);
     walk->tenure = tenure;
-    walk->errand = (struct errand){
-        .range_id = tenure->range_id, .row = transfer->task.row, .cursor = transfer->cursor};
+    walk->errand = (struct errand){.range_id = tenure->range_id,
+                                   .row = transfer->task.row,
+                                   .cursor = transfer->cursor,
+                                   .is_repeat = transfer->is_repeat};
+    transfer->is_repeat = true;
     transfer->state = TRANSFER_OFFERED;
     tenure->outbox.errands.running++;
     latch_add(&tenure->shard->errands, 1);

@@ -83,6 +83,7 @@ struct transfer {
     ticket_t ticket;
     struct task task; /* its texts lie behind it; of an errand only the row */
     bool is_errand;
+    bool is_repeat;     /* of an errand: it was begun before, or may have been */
     unsigned attempts;  /* of an errand that failed */
     int64_t retry_time; /* monotonic */
     uint64_t cursor;    /* where its next portion begins */

@@ -308,7 +308,9 @@ outbox_take_row(struct tenure *tenure, const struct row *row, struct arena *aren
     if (!key_take_u64(&key, &number) || !is_whole)
         return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox cannot be read",
                          tenure->shard->options.number);
-    outbox_know(&tenure->outbox, transfer_new(tenure, number, stored), TRANSFER_WAITING);
+    struct transfer *transfer = transfer_new(tenure, number, stored);
+    transfer->is_repeat = true;
+    outbox_know(&tenure->outbox, transfer, TRANSFER_WAITING);
     tenure->outbox.unread_from = number + 1;
     return NULL;
 }

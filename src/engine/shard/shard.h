@@ -36,6 +36,7 @@ struct errand {
     const STORED(TransferRow) *transfer; /* the row */
     uint64_t cursor; /* of work in portions: where this one begins, then where the next one does */
     bool has_more;   /* set when a portion is done and others are left */
+    bool is_repeat;  /* somebody may have done it before, as a whole or in part */
 };
 /* Who does it; filled by engine.c or a test. */
 struct errand_port {
