@@ -242,6 +242,8 @@ engine_run_errand(void *context, struct errand *errand, struct arena *arena)
         return tell_parent(&walk);
     case TRANSFER(END_CHILDREN):
         return errand_end_children(&walk);
+    case TRANSFER(ASK_PARENT):
+        return errand_ask_parent(&walk);
     default:
         return error_new(arena, ERR_CORRUPT, "a row of the outbox of type %d", (int)row->type);
     }

@@ -58,13 +58,8 @@ look_parent(void *context, struct step *step)
 
 /* --- the end of a child with its parent ---- */
 
-struct end_wish {
-    const STORED(PendingChild) *child;
-    struct origin origin;
-};
-
-static struct error *
-decide_end_child(void *context, struct step *step)
+struct error *
+errand_decide_end_child(void *context, struct step *step)
 {
     const struct end_wish *wish = context;
     const STORED(PendingChild) *child = wish->child;
@@ -101,7 +96,7 @@ end_child(struct errand_walk *walk, const STORED(PendingChild) *child)
 {
     struct end_wish wish = {.child = child, .origin = origin_of(walk, child)};
     struct run_key key = {child->domain_id, child->workflow_id, ""};
-    struct error *err = errand_step_target(walk, &key, decide_end_child, &wish);
+    struct error *err = errand_step_target(walk, &key, errand_decide_end_child, &wish);
     if (err == NULL)
         mark(child->parent_close_policy == POLICY(ABANDON)          ? "child_abandoned"
              : child->parent_close_policy == POLICY(REQUEST_CANCEL) ? "child_canceled_by_parent"

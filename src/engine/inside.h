@@ -44,5 +44,13 @@ bool errand_is_void(const struct error *err);
 must_use struct error *errand_start_child(struct errand_walk *walk);
 /* Ends children of a closed run as their policies say, a portion of them (errands_child.c). */
 must_use struct error *errand_end_children(struct errand_walk *walk);
+/* A child that waits finds out whether its parent knows it (errands_orphan.c). */
+must_use struct error *errand_ask_parent(struct errand_walk *walk);
+/* What the end of a parent means for a child, as a step of the child: its policy says. */
+struct end_wish {
+    const STORED(PendingChild) *child;
+    struct origin origin;
+};
+must_use struct error *errand_decide_end_child(void *end_wish, struct step *step);
 
 #endif

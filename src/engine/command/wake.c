@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/command/retry.h"
+#include "engine/run/apply.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
 
@@ -21,6 +22,7 @@ enum due_kind {
     DUE_RUN_TIMEOUT,
     DUE_DECISION_TIMEOUT,
     DUE_FIRST_DECISION,
+    DUE_ASK_PARENT,
     DUE_TIMER,
     DUE_ACTIVITY,
 };
@@ -54,6 +56,8 @@ list_run(struct due_list *list, const STORED(RunRecord) *core)
         add_due(list, (struct due){.time = core->timeout_time, .kind = DUE_RUN_TIMEOUT});
     if (core->first_decision_time != 0 && !core->waits_for_parent)
         add_due(list, (struct due){.time = core->first_decision_time, .kind = DUE_FIRST_DECISION});
+    if (core->waits_for_parent)
+        add_due(list, (struct due){.time = core->ask_parent_time, .kind = DUE_ASK_PARENT});
 }
 
 static void
@@ -244,6 +248,9 @@ do_due(struct mutation *mutation, const struct due *due)
         return true;
     case DUE_FIRST_DECISION:
         decision_schedule(mutation, 0);
+        return false;
+    case DUE_ASK_PARENT:
+        run_ask_parent(mutation);
         return false;
     case DUE_TIMER:
         fire_timer(mutation, due);

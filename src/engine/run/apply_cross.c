@@ -185,6 +185,22 @@ apply_external_ended(struct mutation *mutation, const API(HistoryEvent) *event)
     mutation_remove_external(mutation, initiated_id);
 }
 
+/* ---- a child that waits ---- */
+
+void
+run_ask_parent(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->waits_for_parent && core->parent != NULL);
+    STORED(TransferRow) *transfer = message_new(mutation->arena, STORED_TYPE(transfer_row));
+    transfer->type = TRANSFER(ASK_PARENT);
+    transfer->schedule_id = core->parent->initiated_id;
+    transfer->parent = core->parent;
+    mutation_add_transfer(mutation, transfer);
+    int64_t now = mutation->facts->now; /* each time it waits twice as long */
+    core->ask_parent_time = now + (now > core->start_time ? now - core->start_time : SECOND);
+}
+
 /* ---- the end ---- */
 
 static void

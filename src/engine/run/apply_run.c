@@ -1,6 +1,8 @@
 /* apply_run.c - events about the run as a whole: its beginning, its end, signals, attributes. */
 #include "engine/run/inside.h"
 
+#define ASK_PARENT_AFTER (10 * SECOND) /* that long a start takes rarely */
+
 static int64_t
 moment_after(int64_t moment, int64_t seconds)
 {
@@ -38,6 +40,7 @@ keep_parent(struct mutation *mutation, const API(ParentExecutionInfo) *parent)
     if (parent == NULL)
         return;
     core->waits_for_parent = core->continued_execution_run_id[0] == '\0'; /* a first run */
+    core->ask_parent_time = core->start_time + ASK_PARENT_AFTER;
     core->parent->domain_id = core->domain_id;
     if (facts->find_domain == NULL)
         return;
