@@ -403,3 +403,59 @@ TEST(child, one_whose_parent_ends_with_the_same_list_is_not_started)
 {
     fixture_run(part_at_once);
 }
+
+/* --- where it belongs ---- */
+
+static void
+policy_of_parent(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "parent");
+    API(StartWorkflowExecutionResponse) *response;
+    request->active_cluster_selection_policy =
+        message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
+                           API_TYPE(start_workflow_execution_response), &response));
+    family_decide(fixture, "work", "parent",
+                  family_start_child(fixture, "kid", FAMILY_POLICY(INVALID)));
+    EXPECT(family_await(fixture, "kid", "", FAMILY_EVENT(WORKFLOW_EXECUTION_STARTED))
+               ->workflow_execution_started_event_attributes->active_cluster_selection_policy !=
+           NULL);
+}
+
+TEST(child, it_belongs_where_its_parent_does, "A-172")
+{
+    fixture_run(policy_of_parent);
+}
+
+static void
+in_another_domain(struct fixture *fixture)
+{
+    API(RegisterDomainRequest) *domain =
+        message_new(fixture->arena, API_TYPE(register_domain_request));
+    API(RegisterDomainResponse) *registered;
+    domain->name = "other";
+    domain->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &domain->base,
+                           API_TYPE(register_domain_response), &registered));
+    API(Decision) *decision = family_start_child(fixture, "kid", FAMILY_POLICY(INVALID));
+    decision->start_child_workflow_execution_decision_attributes->domain = "other";
+    family_begin(fixture, "parent", decision);
+    const API(HistoryEvent) *started =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED));
+    EXPECT_TEXT(started->child_workflow_execution_started_event_attributes->domain, "other");
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
+    API(TerminateWorkflowExecutionResponse) *response;
+    request->domain = "other";
+    request->workflow_execution = fixture_execution(fixture, "kid");
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
+                           API_TYPE(terminate_workflow_execution_response), &response));
+    const API(HistoryEvent) *ended =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED));
+    EXPECT_TEXT(ended->child_workflow_execution_terminated_event_attributes->domain, "other");
+}
+
+TEST(child, it_may_live_in_another_local_domain, "A-171")
+{
+    fixture_run(in_another_domain);
+}
