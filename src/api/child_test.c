@@ -149,6 +149,9 @@ TEST(child, one_that_its_parent_cancels_ends_cancelled, "A-156", "A-169")
 
 /* --- the id ---- */
 
+#define FAILED(name)                                                                               \
+    API_VALUE(CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE__CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
+
 static void
 running_id(struct fixture *fixture)
 {
@@ -162,10 +165,7 @@ running_id(struct fixture *fixture)
     const API(StartChildWorkflowExecutionFailedEventAttributes) *failed =
         family_await(fixture, "parent", "", FAMILY_EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED))
             ->start_child_workflow_execution_failed_event_attributes;
-    EXPECT_EQ(
-        failed->cause,
-        API_VALUE(
-            CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE__CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_RUNNING));
+    EXPECT_EQ(failed->cause, FAILED(WORKFLOW_ALREADY_RUNNING));
     EXPECT_EQ(failed->initiated_event_id, 5);
     EXPECT_EQ(failed->decision_task_completed_event_id, 4);
     EXPECT(slice_equal(presence_read_bytes(failed->control), slice_text("c")));

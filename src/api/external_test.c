@@ -1,12 +1,10 @@
 /* external_test.c - workflows that signal others and ask for their end. */
 #include "api/family.h"
 
-#define SIGNAL_CAUSE(name)                                                                         \
-    API_VALUE(                                                                                     \
-        SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
-#define CANCEL_CAUSE(name)                                                                         \
-    API_VALUE(                                                                                     \
-        CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
+#define JOINED(first, second, third) API_VALUE(first##second##third)
+#define CAUSE(kind, name)                                                                          \
+    JOINED(kind##_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__,                                      \
+           kind##_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_, name)
 
 /* Another workflow, which polls list "work" too and has decided once. */
 static const char *
@@ -70,7 +68,7 @@ expect_signal_failed(struct fixture *fixture, const char *target)
     const API(SignalExternalWorkflowExecutionFailedEventAttributes) *failed =
         family_await(fixture, "source", "", FAMILY_EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED))
             ->signal_external_workflow_execution_failed_event_attributes;
-    EXPECT_EQ(failed->cause, SIGNAL_CAUSE(UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION));
+    EXPECT_EQ(failed->cause, CAUSE(SIGNAL, UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION));
     EXPECT_EQ(failed->initiated_event_id, 5);
     EXPECT_TEXT(failed->workflow_execution->workflow_id, target);
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0); /* the worker is told */
@@ -168,7 +166,7 @@ static void
 cancel_nobody(struct fixture *fixture)
 {
     family_begin(fixture, "source", family_cancel(fixture, "nobody"));
-    expect_cancel_failed(fixture, CANCEL_CAUSE(UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION));
+    expect_cancel_failed(fixture, CAUSE(CANCEL, UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION));
 }
 
 static void
@@ -177,7 +175,7 @@ cancel_a_closed_one(struct fixture *fixture)
     begin_target(fixture);
     family_terminate(fixture, "target");
     family_begin(fixture, "source", family_cancel(fixture, "target"));
-    expect_cancel_failed(fixture, CANCEL_CAUSE(WORKFLOW_ALREADY_COMPLETED));
+    expect_cancel_failed(fixture, CAUSE(CANCEL, WORKFLOW_ALREADY_COMPLETED));
 }
 
 static void

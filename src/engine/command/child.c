@@ -7,6 +7,10 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
+#define FAILED(name)                                                                               \
+    API_VALUE(CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE__CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
+#define ALREADY_RUNNING FAILED(WORKFLOW_ALREADY_RUNNING)
+
 /* ---- the parent ---- */
 
 static API(WorkflowExecution) *
@@ -79,8 +83,7 @@ command_child_refused(struct step *step, int64_t initiated_id)
     failed->initiated_event_id = initiated_id;
     failed->decision_task_completed_event_id = child->start->decision_task_completed_event_id;
     failed->control = child->start->control;
-    failed->cause = API_VALUE(
-        CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE__CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_RUNNING);
+    failed->cause = ALREADY_RUNNING;
     mutation_add_event(mutation, event);
     decision_schedule_if_needed(mutation);
     return NULL;

@@ -8,6 +8,12 @@
 #define BAD_SIGNAL FAILED_CAUSE(BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES)
 #define BAD_CANCEL FAILED_CAUSE(BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES)
 
+/* Why it failed: kind SIGNAL or CANCEL. */
+#define JOINED(first, second, third) API_VALUE(first##second##third)
+#define EXTERNAL_CAUSE(kind, name)                                                                 \
+    JOINED(kind##_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__,                                      \
+           kind##_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_, name)
+
 /* ---- decisions ---- */
 
 void
@@ -116,14 +122,9 @@ add_signal_end(struct mutation *mutation, const STORED(PendingExternal) *externa
     FILL(failed);
     failed->control = external->control;
     failed->decision_task_completed_event_id = EVENT_NONE;
-    failed->cause = API_VALUE(
-        SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION);
+    failed->cause = EXTERNAL_CAUSE(SIGNAL, UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION);
     mutation_add_event(mutation, event);
 }
-
-#define CANCEL_CAUSE(name)                                                                         \
-    API_VALUE(                                                                                     \
-        CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE__CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_##name)
 
 static void
 add_cancel_end(struct mutation *mutation, const STORED(PendingExternal) *external,
@@ -142,8 +143,9 @@ add_cancel_end(struct mutation *mutation, const STORED(PendingExternal) *externa
         event->request_cancel_external_workflow_execution_failed_event_attributes;
     FILL(failed);
     failed->decision_task_completed_event_id = EVENT_NONE;
-    failed->cause = end == EXTERNAL_COMPLETED ? CANCEL_CAUSE(WORKFLOW_ALREADY_COMPLETED)
-                                              : CANCEL_CAUSE(UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION);
+    failed->cause = end == EXTERNAL_COMPLETED
+                        ? EXTERNAL_CAUSE(CANCEL, WORKFLOW_ALREADY_COMPLETED)
+                        : EXTERNAL_CAUSE(CANCEL, UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION);
     mutation_add_event(mutation, event);
 }
 

@@ -38,7 +38,7 @@ request_id_of(struct run *run, int64_t event_id)
 }
 
 static uint64_t
-send(struct mutation *mutation, STORED(TransferType) type, int64_t initiated_id)
+add_row(struct mutation *mutation, STORED(TransferType) type, int64_t initiated_id)
 {
     STORED(TransferRow) *transfer = message_new(mutation->arena, STORED_TYPE(transfer_row));
     transfer->type = type;
@@ -66,7 +66,7 @@ apply_child_initiated(struct mutation *mutation, const API(HistoryEvent) *event)
     child->request_id = request_id_of(run, event->event_id);
     child->parent_close_policy = initiated->parent_close_policy;
     child->start = run_keep(run, initiated);
-    send(mutation, TRANSFER(START_CHILD), event->event_id);
+    add_row(mutation, TRANSFER(START_CHILD), event->event_id);
     mutation_put_child(mutation, child);
 }
 
@@ -119,7 +119,7 @@ new_external(struct mutation *mutation, const API(HistoryEvent) *event, const ch
     external->workflow_id = run_keep_text(run, target->workflow_id);
     external->run_id = run_keep_text(run, target->run_id);
     external->request_id = request_id_of(run, event->event_id);
-    external->row = send(mutation, TRANSFER(EXTERNAL), event->event_id);
+    external->row = add_row(mutation, TRANSFER(EXTERNAL), event->event_id);
     return external;
 }
 
@@ -241,7 +241,7 @@ apply_close_to_others(struct mutation *mutation, const API(HistoryEvent) *event)
     if (run->core->parent != NULL && !goes_on)
         tell_parent(mutation, event);
     if (has_children_to_end(run))
-        send(mutation, TRANSFER(END_CHILDREN), 0);
+        add_row(mutation, TRANSFER(END_CHILDREN), 0);
     size_t cursor = 0;
     void *value;
     while (map64_next(run->externals, &cursor, NULL, &value))
