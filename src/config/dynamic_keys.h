@@ -108,6 +108,10 @@
     X(DYNAMIC_TASK_LIST_ISOLATION, "system.enableTasklistIsolation", KEY_FLAG, "false",            \
       "domainName", "Isolation groups count: runs are not started from a drained one.")            \
     X(DYNAMIC_RAW_HISTORY, "frontend.sendRawWorkflowHistory", KEY_FLAG, "false", "domainName",     \
-      "Clients that can read it get history as stored blobs.")
+      "Clients that can read it get history as stored blobs.")                                     \
+    X(DYNAMIC_PARENT_CLOSE_POLICY, "history.enableParentClosePolicy", KEY_FLAG, "true",            \
+      "domainName", "Children end with their parent as their policy says; else they go on.")       \
+    X(DYNAMIC_PARENT_CLOSE_BATCH, "history.parentClosePolicyBatchSize", KEY_INTEGER, "200",        \
+      "domainName", "Children of a closed run that are ended before others get a turn.")
 
 #endif

@@ -180,6 +180,34 @@ describe_activities(API(DescribeWorkflowExecutionResponse) *response, const stru
     check(response->n_pending_activities == count);
 }
 
+static API(PendingChildExecutionInfo) *
+describe_child(const STORED(PendingChild) *child, struct arena *arena)
+{
+    API(PendingChildExecutionInfo) *info =
+        message_new(arena, API_TYPE(pending_child_execution_info));
+    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    info->workflow_execution->workflow_id = child->workflow_id;
+    info->workflow_execution->run_id = child->started_run_id;
+    info->workflow_type_name = child->workflow_type->name;
+    info->initiated_id = child->initiated_id;
+    info->parent_close_policy = child->parent_close_policy;
+    info->domain = child->domain_name;
+    return info;
+}
+
+/* */
+static void
+describe_children(API(DescribeWorkflowExecutionResponse) *response, const struct run *run,
+                  struct arena *arena)
+{
+    size_t count = map64_count(run->children), cursor = 0;
+    void *child;
+    response->pending_children = arena_zalloc(arena, count, sizeof response->pending_children[0]);
+    while (map64_next(run->children, &cursor, NULL, &child))
+        response->pending_children[response->n_pending_children++] = describe_child(child, arena);
+    check(response->n_pending_children == count);
+}
+
 /* */
 static API(PendingDecisionInfo) *
 describe_decision(const STORED(PendingDecision) *decision, struct arena *arena)
@@ -212,6 +240,7 @@ look_describe(void *context, const struct run *run, const STORED(CurrentRecord) 
     response->workflow_execution_info = describe_info(run->core, arena);
     response->pending_decision = describe_decision(run->core->decision, arena);
     describe_activities(response, run, arena);
+    describe_children(response, run, arena);
     describe->bytes = message_encode(arena, &response->base);
 }
 

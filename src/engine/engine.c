@@ -89,6 +89,7 @@ open_on_loop(void *argument)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = options->tasks,
+        .errands = {.run = engine_run_errand, .context = visit->engine},
         .host = options->host,
         .is_alone = options->is_alone,
         .runs_max = runs_max / options->shard_count + 1,
@@ -105,6 +106,39 @@ open_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
     err = err != NULL ? err : visit.err;
     if (err != NULL && sweep->err == NULL)
         sweep->err = error_wrap(error_copy(sweep->arena, err), "take shard %u", number);
+}
+
+static void
+run_errands_on_loop(void *argument)
+{
+    struct shard_visit *visit = argument;
+    shard_run_errands(visit->engine->shards[visit->number]);
+}
+
+/* Errands go from shard to shard: not before all are there. */
+static void
+run_errands_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+{
+    struct shard_visit visit = {.engine = sweep->engine, .number = number};
+    while (route_to_shard(number, run_errands_on_loop, &visit, arena) != NULL)
+        fiber_yield(); /* the mailbox is full: it will not stay so */
+}
+
+static void
+stop_errands_on_loop(void *argument)
+{
+    struct shard_visit *visit = argument;
+    shard_stop_errands(visit->engine->shards[visit->number]);
+}
+
+static void
+stop_errands_visit(struct sweep *sweep, uint32_t number, struct arena *arena)
+{
+    if (sweep->engine->shards[number] == NULL)
+        return;
+    struct shard_visit visit = {.engine = sweep->engine, .number = number};
+    while (route_to_shard(number, stop_errands_on_loop, &visit, arena) != NULL)
+        fiber_yield();
 }
 
 static void
@@ -138,6 +172,8 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
         engine_close(engine);
         return sweep.err;
     }
+    struct sweep errands = {.engine = engine, .visit = run_errands_visit};
+    sweep_run(&errands);
     *opened = engine;
     return NULL;
 }
@@ -152,6 +188,8 @@ engine_close(struct engine *engine)
             fiber_yield();
         arena_free(arena);
     }
+    struct sweep errands = {.engine = engine, .visit = stop_errands_visit};
+    sweep_run(&errands);
     struct sweep sweep = {.engine = engine, .visit = close_visit};
     sweep_run(&sweep);
     memory_free(engine->shards);

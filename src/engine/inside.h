@@ -21,4 +21,36 @@ must_use struct error *engine_step(struct engine *engine, const struct shard_ste
 must_use struct error *engine_look(struct engine *engine, const struct run_key *key,
                                    look_function *look, void *context, struct arena *arena);
 
+/* Does what a row of the outbox asks for on other workflows (errands.c). Yields. */
+must_use struct error *engine_run_errand(void *engine, struct errand *errand, struct arena *arena);
+
+/* One errand while it is done. */
+struct errand_walk {
+    struct engine *engine;
+    struct errand *errand;
+    struct run_key source; /* whose row it is */
+    struct arena *arena;
+};
+typedef struct error *decide_function(void *context, struct step *step);
+/* A step of the run whose row it is, as long as the shard is the one that has the row. */
+must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
+                                          void *context);
+/* A step of another workflow's run; run_id "": the current one. */
+must_use struct error *errand_step_target(struct errand_walk *walk, const struct run_key *key,
+                                          decide_function *decide, void *context);
+/* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
+bool errand_is_void(const struct error *err);
+/* Starts a child, tells its parent, gives it its first decision (errands_child.c). */
+must_use struct error *errand_start_child(struct errand_walk *walk);
+/* Ends children of a closed run as their policies say, a portion of them (errands_child.c). */
+must_use struct error *errand_end_children(struct errand_walk *walk);
+/* A child that waits finds out whether its parent knows it (errands_orphan.c). */
+must_use struct error *errand_ask_parent(struct errand_walk *walk);
+/* What the end of a parent means for a child, as a step of the child: its policy says. */
+struct end_wish {
+    const STORED(PendingChild) *child;
+    struct origin origin;
+};
+must_use struct error *errand_decide_end_child(void *end_wish, struct step *step);
+
 #endif

@@ -169,6 +169,11 @@ new_entry(struct workflow_load *load)
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
     };
+    if (entropy_below(2) == 0) {
+        entry->plan.children = 1 + (unsigned)entropy_below(2);
+        entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);
+        entry->plan.child_runs = (unsigned)entropy_below(2);
+    }
     snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
     new_request_id(entry->start_request_id);
     return entry;

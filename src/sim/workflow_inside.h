@@ -42,12 +42,24 @@ must_use bool plan_parse(const char *text, struct plan *plan);
 /* What to do next, after this history: fills decisions (in the arena), each list with a marker of
  * its own name. */
 struct plan_step {
-    API(Decision) *decisions[4];
+    API(Decision) *decisions[8];
     size_t count;
     bool is_closing; /* the run ends with it, if nothing came in between */
 };
-void plan_decide(const struct history_seen *seen, const char *marker, struct arena *arena,
-                 struct plan_step *step);
+void plan_decide(const struct history_seen *seen, const char *workflow_id, const char *marker,
+                 struct arena *arena, struct plan_step *step);
+
+/* How far a parent is with its children (workflow_children.c). */
+struct family_progress {
+    unsigned initiated, started, ended; /* children */
+    unsigned asked, answered;           /* signals or cancel requests for them */
+};
+void family_follow(struct family_progress *progress, const API(HistoryEvent) *event);
+/* Adds what is to be done about them to the step. True: there is something to do or to wait for
+ * before the rest of the plan. */
+bool family_decide(const struct plan *plan, const struct family_progress *progress,
+                   const char *workflow_id, struct arena *arena, struct plan_step *step);
+API(Decision) *plan_new_decision(struct arena *arena, int kind);
 
 /* The ledger: notes what a worker saw; checks it against what was seen before. `stored` events are
  * in the history for ever (those of a transient decision are not). */
@@ -65,6 +77,29 @@ void ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entr
 /* Ids rise by one, times do not go back, timers are not early. */
 void ledger_check_history(struct workflow_load *load, const char *run_id,
                           const struct history_seen *seen);
+
+/* The audit of one load, and of one chain of runs (workflow_verify.c). */
+struct audit {
+    struct workflow_load *load;
+    struct load_clients *clients;
+    struct map *found; /* names of markers and results → how often */
+    size_t events;     /* in all runs */
+};
+struct chain {
+    const char *workflow_id;
+    unsigned signals[WORKFLOW_SIGNALS_MAX]; /* how often each is there */
+    unsigned cancels, terminates;
+    unsigned runs;
+    int close_kind; /* of the last run */
+    int64_t close_time;
+    const char *last_run_id, *next_run_id;
+    struct history_seen first; /* the first run */
+};
+/* Follows a chain from next_run_id to its end. False: it cannot be. */
+must_use bool audit_chain(struct audit *audit, struct chain *chain, struct arena *arena);
+/* The children of a parent whose chain was followed (workflow_family.c). */
+void audit_family(struct audit *audit, const struct workflow_entry *entry,
+                  const struct chain *chain, struct arena *arena);
 
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);

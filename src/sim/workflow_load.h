@@ -15,7 +15,9 @@
  *      over was over then: nothing was visible that a crash took back;
  *   5. a task is handed out once;
  *   6. when all is over the store holds nothing that waits: no rows of outbox, alarms, buffered
- *      events, tasks; every id's current run is its last (workflow_rows.c). */
+ *      events, tasks; every id's current run is its last (workflow_rows.c);
+ *   7. a child is started once, knows its parent, hears each signal once, ends as its family does,
+ *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever. */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -32,6 +34,21 @@ struct plan {
     unsigned timers;     /* after them, one after the other; 1 … 3 s each */
     unsigned signals;    /* it waits for, in its first run */
     unsigned runs;       /* more runs, by continue-as-new */
+    /* Children, all started before the rest, in the first run. */
+    unsigned children;
+    unsigned family;     /* enum workflow_family: what becomes of them */
+    unsigned child_runs; /* more runs of each child */
+    unsigned is_endless; /* the last run never ends by itself: a child that somebody ends */
+};
+
+/* How a parent and its children part. */
+enum workflow_family {
+    FAMILY_WAITS,      /* each gets a signal from the parent, which waits for all of them to end */
+    FAMILY_ABANDONS,   /* the parent ends, they go on */
+    FAMILY_CANCELS,    /* it ends, they are asked to */
+    FAMILY_TERMINATES, /* it ends, they are terminated */
+    FAMILY_REQUESTS,   /* it asks each to end by a decision of its own, and waits for all */
+    FAMILY_COUNT
 };
 
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };

@@ -1,7 +1,8 @@
 /* workflow_plan.c - what a workflow does next, told from its history alone. See workflow_load.h.
  *
- * Activities "a0", "a1", … run one after the other, then timers "t0", …; then it waits for its
- * signals; then it continues as new or completes. A cancel request ends it at the next decision. */
+ * Children come first (workflow_children.c). Activities "a0", "a1", … run one after the other, then
+ * timers "t0", …; then it waits for its signals; then it continues as new or completes. A cancel
+ * request ends it at the next decision. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,20 +22,23 @@ struct progress {
     unsigned signals;                /* of different names */
     bool heard[WORKFLOW_SIGNALS_MAX];
     bool is_cancelled;
+    struct family_progress family;
 };
 
 const char *
 plan_print(const struct plan *plan, struct arena *arena)
 {
-    return arena_format(arena, "%u %u %u %u", plan->activities, plan->timers, plan->signals,
-                        plan->runs);
+    return arena_format(arena, "%u %u %u %u %u %u %u %u", plan->activities, plan->timers,
+                        plan->signals, plan->runs, plan->children, plan->family, plan->child_runs,
+                        plan->is_endless);
 }
 
 bool
 plan_parse(const char *text, struct plan *plan)
 {
-    return sscanf(text, "%u %u %u %u", &plan->activities, &plan->timers, &plan->signals,
-                  &plan->runs) == 4;
+    return sscanf(text, "%u %u %u %u %u %u %u %u", &plan->activities, &plan->timers, &plan->signals,
+                  &plan->runs, &plan->children, &plan->family, &plan->child_runs,
+                  &plan->is_endless) == 8;
 }
 
 static void
@@ -57,14 +61,15 @@ follow(struct progress *progress, const API(HistoryEvent) *event)
                        kind == EVENT(ACTIVITY_TASK_TIMED_OUT);
     progress->timers_set += kind == EVENT(TIMER_STARTED);
     progress->timers_run += kind == EVENT(TIMER_FIRED);
+    family_follow(&progress->family, event);
     if (kind == EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED))
         progress->is_cancelled = true;
     if (kind == EVENT(WORKFLOW_EXECUTION_SIGNALED))
         hear(progress, event->workflow_execution_signaled_event_attributes->signal_name);
 }
 
-static API(Decision) *
-new_decision(struct arena *arena, int kind)
+API(Decision) *
+plan_new_decision(struct arena *arena, int kind)
 {
     API(Decision) *decision = message_new(arena, API_TYPE(decision));
     decision->attributes_case = kind;
@@ -89,7 +94,7 @@ schedule_activity(unsigned number, struct arena *arena)
     activity->retry_policy->initial_interval = presence_make_duration(arena, 1);
     activity->retry_policy->backoff_coefficient = 1;
     activity->retry_policy->maximum_attempts = 10000;
-    API(Decision) *decision = new_decision(arena, DECISION(SCHEDULE_ACTIVITY_TASK));
+    API(Decision) *decision = plan_new_decision(arena, DECISION(SCHEDULE_ACTIVITY_TASK));
     decision->schedule_activity_task_decision_attributes = activity;
     return decision;
 }
@@ -101,7 +106,7 @@ start_timer(unsigned number, struct arena *arena)
         message_new(arena, API_TYPE(start_timer_decision_attributes));
     timer->timer_id = arena_format(arena, "t%u", number);
     timer->start_to_fire_timeout = presence_make_duration(arena, 1 + number % 3);
-    API(Decision) *decision = new_decision(arena, DECISION(START_TIMER));
+    API(Decision) *decision = plan_new_decision(arena, DECISION(START_TIMER));
     decision->start_timer_decision_attributes = timer;
     return decision;
 }
@@ -112,7 +117,7 @@ record_marker(const char *name, struct arena *arena)
     API(RecordMarkerDecisionAttributes) *marker =
         message_new(arena, API_TYPE(record_marker_decision_attributes));
     marker->marker_name = (char *)name;
-    API(Decision) *decision = new_decision(arena, DECISION(RECORD_MARKER));
+    API(Decision) *decision = plan_new_decision(arena, DECISION(RECORD_MARKER));
     decision->record_marker_decision_attributes = marker;
     return decision;
 }
@@ -120,7 +125,7 @@ record_marker(const char *name, struct arena *arena)
 static API(Decision) *
 cancel_workflow(struct arena *arena)
 {
-    API(Decision) *decision = new_decision(arena, DECISION(CANCEL_WORKFLOW_EXECUTION));
+    API(Decision) *decision = plan_new_decision(arena, DECISION(CANCEL_WORKFLOW_EXECUTION));
     decision->cancel_workflow_execution_decision_attributes =
         message_new(arena, API_TYPE(cancel_workflow_execution_decision_attributes));
     return decision;
@@ -131,15 +136,16 @@ static API(Decision) *
 go_on_or_end(const struct plan *plan, struct arena *arena)
 {
     if (plan->runs == 0) {
-        API(Decision) *decision = new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
+        API(Decision) *decision = plan_new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
         decision->complete_workflow_execution_decision_attributes =
             message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
         return decision;
     }
     struct plan next = *plan;
     next.runs--;
-    next.signals = 0;
-    API(Decision) *decision = new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
+    next.signals = next.children = 0;
+    API(Decision) *decision =
+        plan_new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
     API(ContinueAsNewWorkflowExecutionDecisionAttributes) *again =
         message_new(arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
     again->input = workflow_payload(arena, plan_print(&next, arena));
@@ -162,12 +168,22 @@ next_decision(const struct progress *progress, struct arena *arena)
         return progress->timers_set == progress->timers_run
                    ? start_timer(progress->timers_set, arena)
                    : NULL;
-    return progress->signals < plan->signals ? NULL : go_on_or_end(plan, arena);
+    if (progress->signals < plan->signals || (plan->runs == 0 && plan->is_endless != 0))
+        return NULL;
+    return go_on_or_end(plan, arena);
+}
+
+static bool
+is_closing(int kind)
+{
+    return kind == DECISION(COMPLETE_WORKFLOW_EXECUTION) ||
+           kind == DECISION(CANCEL_WORKFLOW_EXECUTION) ||
+           kind == DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
 }
 
 void
-plan_decide(const struct history_seen *seen, const char *marker, struct arena *arena,
-            struct plan_step *step)
+plan_decide(const struct history_seen *seen, const char *workflow_id, const char *marker,
+            struct arena *arena, struct plan_step *step)
 {
     check(seen->count > 0);
     const API(WorkflowExecutionStartedEventAttributes) *started =
@@ -179,10 +195,12 @@ plan_decide(const struct history_seen *seen, const char *marker, struct arena *a
         follow(&progress, seen->events[i]);
     *step = (struct plan_step){0};
     step->decisions[step->count++] = record_marker(marker, arena);
+    if (!progress.is_cancelled &&
+        family_decide(&progress.plan, &progress.family, workflow_id, arena, step))
+        return;
     API(Decision) *next = next_decision(&progress, arena);
     if (next == NULL)
         return;
     step->decisions[step->count++] = next;
-    int kind = (int)next->attributes_case;
-    step->is_closing = kind != DECISION(SCHEDULE_ACTIVITY_TASK) && kind != DECISION(START_TIMER);
+    step->is_closing = is_closing((int)next->attributes_case);
 }

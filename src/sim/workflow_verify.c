@@ -13,24 +13,6 @@
 #define RUNS_MAX     8
 #define TRIES_MAX    7200 /* a second apart: retries and timeouts take their time */
 
-struct audit {
-    struct workflow_load *load;
-    struct load_clients *clients;
-    struct map *found; /* names of markers and results → how often */
-    size_t events;     /* in all runs */
-};
-
-/* What one chain of runs came to. */
-struct chain {
-    const struct workflow_entry *entry;
-    unsigned signals[WORKFLOW_SIGNALS_MAX]; /* how often each is in the first run */
-    unsigned cancels, terminates;
-    unsigned runs;
-    int close_kind; /* of the last run */
-    int64_t close_time;
-    const char *next_run_id;
-};
-
 static void
 count_name(struct audit *audit, const char *name)
 {
@@ -128,8 +110,10 @@ static bool
 audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct arena *arena)
 {
     struct history_seen seen;
-    if (!await_close(audit, chain->entry->id, run_id, arena, &seen))
+    if (!await_close(audit, chain->workflow_id, run_id, arena, &seen))
         return false;
+    if (chain->runs == 0)
+        chain->first = seen;
     ledger_check_history(audit->load, run_id, &seen);
     ledger_see(audit->load, run_id, seen.events, seen.count);
     for (size_t i = 0; i < seen.count; i++) {
@@ -141,6 +125,7 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
     chain->close_time = last->event_time->seconds * NS_PER_S + last->event_time->nanos;
     chain->runs++;
     chain->close_kind = (int)last->attributes_case;
+    chain->last_run_id = run_id;
     chain->next_run_id = NULL;
     if (chain->close_kind == EVENT(WORKFLOW_EXECUTION_CONTINUED_AS_NEW))
         chain->next_run_id =
@@ -148,10 +133,18 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
     return true;
 }
 
-static void
-judge_chain(struct audit *audit, const struct chain *chain)
+bool
+audit_chain(struct audit *audit, struct chain *chain, struct arena *arena)
 {
-    const struct workflow_entry *entry = chain->entry;
+    while (chain->next_run_id != NULL && chain->runs < RUNS_MAX)
+        if (!audit_run(audit, chain, chain->next_run_id, arena))
+            return false;
+    return true;
+}
+
+static void
+judge_chain(struct audit *audit, const struct workflow_entry *entry, const struct chain *chain)
+{
     struct verdict *verdict = &audit->load->verdict;
     for (unsigned i = 0; i < WORKFLOW_SIGNALS_MAX; i++) {
         if (entry->is_signal_acknowledged[i] && chain->signals[i] != 1)
@@ -182,12 +175,11 @@ static void
 audit_entry(struct audit *audit, const struct workflow_entry *entry)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct chain chain = {.entry = entry, .next_run_id = entry->run_id};
-    while (chain.next_run_id != NULL && chain.runs < RUNS_MAX) {
-        if (!audit_run(audit, &chain, chain.next_run_id, arena))
-            return;
-    }
-    judge_chain(audit, &chain);
+    struct chain chain = {.workflow_id = entry->id, .next_run_id = entry->run_id};
+    if (!audit_chain(audit, &chain, arena))
+        return;
+    judge_chain(audit, entry, &chain);
+    audit_family(audit, entry, &chain, arena);
 }
 
 static bool

@@ -95,7 +95,7 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     struct arena *arena = shift->call.arena;
     char *name = arena_format(arena, "m%u.%" PRIu64, shift->number, shift->sequence++);
     struct plan_step step;
-    plan_decide(seen, name, arena, &step);
+    plan_decide(seen, task->workflow_execution->workflow_id, name, arena, &step);
     API(RespondDecisionTaskCompletedRequest) *request =
         message_new(arena, API_TYPE(respond_decision_task_completed_request));
     request->task_token = task->task_token;

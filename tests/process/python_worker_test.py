@@ -146,6 +146,77 @@ class Countdown:
         return "done"
 
 
+@registry.workflow()
+class Parent:
+    """Its children double a number each, side by side."""
+
+    @workflow.run
+    async def run(self, count: int) -> int:
+        kids = [
+            await workflow.start_child_workflow(
+                "Chain", int, number, execution_start_to_close_timeout=MINUTE
+            )
+            for number in range(count)
+        ]
+        return sum([await kid for kid in kids])
+
+
+@registry.workflow()
+class Caller:
+    """Says words to a child that listens, and to a workflow that is not its own."""
+
+    @workflow.run
+    async def run(self, other: str) -> str:
+        kid = await workflow.start_child_workflow(
+            "Listener", str, 2, execution_start_to_close_timeout=MINUTE
+        )
+        await kid.signal("say", "one")
+        await kid.signal("say", "two")
+        await workflow.signal_external_workflow(other, "say", "hello")
+        return await kid
+
+
+@registry.workflow()
+class Canceller:
+    @workflow.run
+    async def run(self) -> str:
+        kid = await workflow.start_child_workflow(
+            "Sleeper", int, 60, execution_start_to_close_timeout=MINUTE
+        )
+        kid.cancel()
+        try:
+            await kid
+        except BaseException as error:  # noqa: BLE001: whatever the client makes of it
+            return type(error).__name__
+        return "not cancelled"
+
+
+@registry.workflow()
+class Heir:
+    """Ends while its child sleeps, which has this policy."""
+
+    @workflow.run
+    async def run(self, kid: str, policy: str) -> str:
+        await workflow.start_child_workflow(
+            "Sleeper",
+            int,
+            60,
+            workflow_id=kid,
+            parent_close_policy=policy,
+            execution_start_to_close_timeout=MINUTE,
+        )
+        return "gone"
+
+
+@registry.workflow()
+class Grandparent:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_child_workflow(
+            "Countdown", str, 2, execution_start_to_close_timeout=MINUTE
+        )
+
+
 # ---- the tests ----
 
 
@@ -327,6 +398,59 @@ def test_a_workflow_continues_as_new_until_it_is_done(binary, folder):
             execution = common_pb2.WorkflowExecution(workflow_id="count", run_id=new)
         assert len(set(run_ids)) == 5
         assert await result(client, execution) == '"done"'
+
+    with_worker(binary, folder, body)
+
+
+def test_children_run_side_by_side(binary, folder):
+    async def body(client):
+        execution = await start(client, "Parent", 10)
+        assert await result(client, execution) == str(8 * sum(range(10)))
+        found = await kinds(client, execution)
+        assert found.count("child_workflow_execution_started") == 10, found
+        assert found.count("child_workflow_execution_completed") == 10, found
+
+    with_worker(binary, folder, body)
+
+
+def test_a_parent_signals_its_child_and_a_stranger(binary, folder):
+    async def body(client):
+        stranger = await start(client, "Listener", 1, workflow_id="stranger")
+        execution = await start(client, "Caller", "stranger")
+        assert await result(client, execution) == '"one,two"'
+        assert await result(client, stranger) == '"hello"'
+
+    with_worker(binary, folder, body)
+
+
+def test_a_parent_cancels_its_child(binary, folder):
+    async def body(client):
+        execution = await start(client, "Canceller")
+        assert await result(client, execution) != '"not cancelled"'
+        found = await kinds(client, execution)
+        assert "child_workflow_execution_canceled" in found, found
+
+    with_worker(binary, folder, body)
+
+
+def test_children_part_from_their_parent_as_they_should(binary, folder):
+    async def body(client):
+        for policy, end in [
+            ("PARENT_CLOSE_POLICY_TERMINATE", "workflow_execution_terminated"),
+            ("PARENT_CLOSE_POLICY_REQUEST_CANCEL", "workflow_execution_canceled"),
+        ]:
+            execution = await start(client, "Heir", end, policy)
+            assert await result(client, execution) == '"gone"'
+            kid = common_pb2.WorkflowExecution(workflow_id=end)
+            event = await close_event(client, kid)
+            assert event.WhichOneof("attributes").startswith(end), event
+
+    with_worker(binary, folder, body)
+
+
+def test_a_parent_gets_the_result_of_a_child_that_went_on(binary, folder):
+    async def body(client):
+        assert await result(client, await start(client, "Grandparent")) == '"done"'
 
     with_worker(binary, folder, body)
 

@@ -45,6 +45,7 @@ struct start_command {
     /* From the caller's headers. */
     const char *const *partition_keys, *const *partition_values;
     size_t partition_count;
+    const API(ParentExecutionInfo) *parent; /* of a child; NULL: it is none */
 };
 struct start_answer {
     const char *run_id; /* in the arena */
@@ -63,6 +64,53 @@ command_request_cancel(struct step *step,
                        const API(RequestCancelWorkflowExecutionRequest) *request);
 must_use struct error *command_terminate(struct step *step,
                                          const API(TerminateWorkflowExecutionRequest) *request);
+
+/* --- from other workflows ----------------------------------------------------------------------
+ */
+
+/* The run that asks, by its outbox. */
+struct origin {
+    const char *workflow_id, *run_id;
+    int64_t initiated_id; /* its event; 0: none, its end asks */
+    bool is_child_only;   /* the run asked must be its child, else ERR_ENTITY_NOT_EXISTS */
+    int64_t child_id;     /* ... and this one, by its initiated event; 0: any */
+};
+/* As those of clients. */
+must_use struct error *command_signal_from(struct step *step,
+                                           const API(SignalWorkflowExecutionRequest) *request,
+                                           const struct origin *origin);
+must_use struct error *
+command_request_cancel_from(struct step *step,
+                            const API(RequestCancelWorkflowExecutionRequest) *request,
+                            const struct origin *origin);
+must_use struct error *command_terminate_from(struct step *step,
+                                              const API(TerminateWorkflowExecutionRequest) *request,
+                                              const struct origin *origin);
+/* A child's parent has recorded that it started: it gets its first decision, if it has not (A-159).
+ */
+must_use struct error *command_parent_knows(struct step *step, const struct origin *origin);
+
+/* What came of a signal or cancel request for another workflow. */
+enum external_end {
+    EXTERNAL_DELIVERED,
+    EXTERNAL_UNKNOWN,   /* there is no such workflow to ask */
+    EXTERNAL_COMPLETED, /* it had ended before */
+};
+/* A repeat adds nothing. Errors: those of step_open_run. */
+must_use struct error *command_end_external(struct step *step, int64_t initiated_id,
+                                            enum external_end end);
+/* A child started; its id could not be used; it ended. Repeats add nothing. Errors: those of
+ * step_open_run. */
+must_use struct error *command_child_started(struct step *step, int64_t initiated_id,
+                                             const char *run_id);
+must_use struct error *command_child_refused(struct step *step, int64_t initiated_id);
+struct child_close {
+    const char *workflow_id, *run_id; /* of the run that ended */
+    const char *first_run_id;         /* of its chain */
+    const API(HistoryEvent) *event;   /* how */
+};
+must_use struct error *command_child_closed(struct step *step, int64_t initiated_id,
+                                            const struct child_close *close);
 
 /* --- from matching and workers: decisions ----------------------------------------------------- */
 

@@ -127,6 +127,7 @@ decision_schedule(struct mutation *mutation, int64_t original_scheduled_time)
     STORED(RunRecord) *core = mutation_core(mutation);
     check(run_is_open(mutation_run(mutation)));
     core->first_decision_time = 0;
+    core->waits_for_parent = false;
     if (mutation_flush_buffered(mutation))
         core->decision_attempt = 0; /* there is news: not the same attempt again */
     if (mutation_decision_list(mutation) != core->sticky_task_list)
@@ -169,7 +170,8 @@ decision_schedule_if_needed(struct mutation *mutation)
         return;
     if (run_has_started_decision(run))
         decision_limit_buffered(mutation);
-    else if (!run_has_pending_decision(run) && run->core->first_decision_time == 0)
+    else if (!run_has_pending_decision(run) && run->core->first_decision_time == 0 &&
+             !run->core->waits_for_parent)
         decision_schedule(mutation, 0);
 }
 

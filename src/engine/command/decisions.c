@@ -25,6 +25,9 @@ static const struct {
     {DECISION_KIND(CONTINUE_AS_NEW_WORKFLOW_EXECUTION), decide_continue_as_new},
     {DECISION_KIND(RECORD_MARKER), decide_record_marker},
     {DECISION_KIND(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES), decide_upsert_search_attributes},
+    {DECISION_KIND(START_CHILD_WORKFLOW_EXECUTION), decide_start_child},
+    {DECISION_KIND(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION), decide_signal_external},
+    {DECISION_KIND(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION), decide_cancel_external},
 };
 
 static decision_handler *

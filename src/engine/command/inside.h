@@ -22,9 +22,9 @@ int64_t command_seconds(const GOOGLE(Duration) *duration);
 /* --- the decision task's life (decision_task.c): the table of its states is there ---------------
  */
 
-/* Schedules one unless one is pending, or the run's first decision still waits for its time, or the
- * run is closed. To be called after each event from outside: when too many wait behind a started
- * decision, that one is failed and all get their ids (A-087). */
+/* Schedules one unless one is pending, or the run's first decision still waits for its time or its
+ * parent, or the run is closed. To be called after each event from outside: when too many wait
+ * behind a started decision, that one is failed and all get their ids (A-087). */
 void decision_schedule_if_needed(struct mutation *mutation);
 /* Schedules one; none may be pending. What was buffered gets its ids first.
  * `original_scheduled_time`: of a row of heartbeats, 0: now. */
@@ -85,6 +85,10 @@ void run_add_signal(struct mutation *mutation, const char *name, const API(Paylo
 /* Does the run belong to the chain that began with this run? "" is any (A-155). Error:
  * ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *run_check_chain(const struct mutation *mutation, const char *first_run_id);
+/* Is the run a child of whoever asks, where that is a condition (A-149)? NULL: nobody in particular
+ * asks. Error: ERR_ENTITY_NOT_EXISTS. */
+must_use struct error *run_check_parent(const struct mutation *mutation,
+                                        const struct origin *origin);
 /* The domain takes new work. Error: ERR_BAD_REQUEST, it is deprecated. */
 must_use struct error *step_check_domain(const struct step *step);
 
@@ -166,5 +170,8 @@ void decide_cancel(struct deciding *deciding, const API(Decision) *decision);
 void decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision);
 void decide_record_marker(struct deciding *deciding, const API(Decision) *decision);
 void decide_upsert_search_attributes(struct deciding *deciding, const API(Decision) *decision);
+void decide_start_child(struct deciding *deciding, const API(Decision) *decision);
+void decide_signal_external(struct deciding *deciding, const API(Decision) *decision);
+void decide_cancel_external(struct deciding *deciding, const API(Decision) *decision);
 
 #endif

@@ -1,5 +1,6 @@
 /* request_cancel.c - the run is asked to end; its code decides how. */
 #include "engine/command/inside.h"
+#include "wire/message.h"
 #include "wire/presence.h"
 
 /* Is it the request that was taken already? */
@@ -18,8 +19,23 @@ cancel_closed_run(const struct run *run)
            API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_CANCELED);
 }
 
+/* Who asked, if it was another workflow's decision. */
+static API(ExternalExecutionInfo) *
+cancel_origin(const struct origin *origin, struct arena *arena)
+{
+    if (origin == NULL)
+        return NULL;
+    API(ExternalExecutionInfo) *info = message_new(arena, API_TYPE(external_execution_info));
+    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    info->workflow_execution->workflow_id = presence_make_text(origin->workflow_id);
+    info->workflow_execution->run_id = presence_make_text(origin->run_id);
+    info->initiated_id = origin->initiated_id;
+    return info;
+}
+
 static void
-cancel_add(struct mutation *mutation, const API(RequestCancelWorkflowExecutionRequest) *request)
+cancel_add(struct mutation *mutation, const API(RequestCancelWorkflowExecutionRequest) *request,
+           const struct origin *origin)
 {
     API(HistoryEvent) *event =
         mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED));
@@ -28,11 +44,20 @@ cancel_add(struct mutation *mutation, const API(RequestCancelWorkflowExecutionRe
     attributes->cause = presence_make_text(request->cause);
     attributes->identity = presence_make_text(request->identity);
     attributes->request_id = presence_make_text(request->request_id);
+    attributes->external_execution_info = cancel_origin(origin, mutation_arena(mutation));
     mutation_add_event(mutation, event);
 }
 
 struct error *
 command_request_cancel(struct step *step, const API(RequestCancelWorkflowExecutionRequest) *request)
+{
+    return command_request_cancel_from(step, request, NULL);
+}
+
+struct error *
+command_request_cancel_from(struct step *step,
+                            const API(RequestCancelWorkflowExecutionRequest) *request,
+                            const struct origin *origin)
 {
     const struct run *run = step->mutation == NULL ? NULL : mutation_run(step->mutation);
     if (run != NULL && !run_is_open(run) && cancel_closed_run(run) &&
@@ -42,6 +67,8 @@ command_request_cancel(struct step *step, const API(RequestCancelWorkflowExecuti
     struct error *err = step_open_run(step, &mutation);
     if (err == NULL)
         err = run_check_chain(mutation, request->first_execution_run_id);
+    if (err == NULL)
+        err = run_check_parent(mutation, origin);
     if (err != NULL)
         return err;
     if (cancel_is_repeat(run, request->request_id))
@@ -49,7 +76,7 @@ command_request_cancel(struct step *step, const API(RequestCancelWorkflowExecuti
     if (run->core->is_cancel_requested)
         return error_new(step->arena, ERR_CANCELLATION_ALREADY_REQUESTED,
                          "cancellation already requested for this workflow execution");
-    cancel_add(mutation, request);
+    cancel_add(mutation, request, origin);
     /* Does not wait for a delayed first decision: there is no point in starting work later. */
     if (!run_has_pending_decision(run))
         decision_schedule(mutation, 0);

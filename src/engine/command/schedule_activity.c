@@ -3,101 +3,19 @@
  * Timeouts that are not given follow from those that are (A-097), and a retry policy stretches
  * them (A-098): a task that nobody picks up is not helped by putting it on the same list again. */
 #include "base/check.h"
-#include "engine/command/inside.h"
 #include "engine/command/retry.h"
+#include "engine/command/target.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define BAD             FAILED_CAUSE(BAD_SCHEDULE_ACTIVITY_ATTRIBUTES)
-#define DUPLICATE       FAILED_CAUSE(SCHEDULE_ACTIVITY_DUPLICATE_ID)
-#define SECOND          1000000000LL
-#define RESERVED_PREFIX "/__cadence_sys/"
+#define BAD       FAILED_CAUSE(BAD_SCHEDULE_ACTIVITY_ATTRIBUTES)
+#define DUPLICATE FAILED_CAUSE(SCHEDULE_ACTIVITY_DUPLICATE_ID)
+#define SECOND    1000000000LL
 
 /* Seconds each. */
 struct timeouts {
     int64_t schedule_to_close, schedule_to_start, start_to_close, heartbeat;
 };
-
-static bool
-is_longer(const struct deciding *deciding, const char *text, enum dynamic_key limit)
-{
-    return (int64_t)strlen(text) > facts_integer(deciding->step->facts, limit);
-}
-
-static bool
-has_cluster(const API(Domain) *domain, const char *name)
-{
-    for (size_t i = 0; i < domain->n_clusters; i++) {
-        if (strcmp(domain->clusters[i]->cluster_name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* May a run of one domain aim at the other? */
-static bool
-may_cross(const struct facts *facts, const API(Domain) *from, const API(Domain) *to)
-{
-    if (from->n_clusters != to->n_clusters)
-        return false;
-    if (from->n_clusters > 1 && !facts_flag(facts, DYNAMIC_CROSS_CLUSTER_OPERATIONS))
-        return false;
-    for (size_t i = 0; i < from->n_clusters; i++) {
-        if (!has_cluster(to, from->clusters[i]->cluster_name))
-            return false;
-    }
-    return true;
-}
-
-static bool
-is_domain_good(struct deciding *deciding, const char *name)
-{
-    const struct facts *facts = deciding->step->facts;
-    if (name[0] == '\0')
-        return true;
-    const struct domain *target = facts->find_domain(facts->find_domain_context, name);
-    if (target == NULL) {
-        deciding_refuse(deciding, BAD, "Unable to schedule activity across domain %s.", name);
-        return false;
-    }
-    if (strcmp(target->id, facts->domain->id) == 0 ||
-        may_cross(facts, facts->domain->record->domain, target->record->domain))
-        return true;
-    deciding_refuse(deciding, BAD, "cannot make cross domain call between %s and %s",
-                    facts->domain->name, target->name);
-    return false;
-}
-
-/* The list it goes to: the run's own unless one is named. NULL: refused. */
-static API(TaskList) *
-choose_list(struct deciding *deciding, const API(TaskList) *wished)
-{
-    const API(TaskList) *own = mutation_run(deciding->mutation)->core->task_list;
-    API(TaskList) *list = message_new(deciding->step->arena, API_TYPE(task_list));
-    bool is_named = wished != NULL && wished->name[0] != '\0';
-    list->name = is_named ? wished->name : own->name;
-    list->kind = is_named ? wished->kind : own->kind;
-    bool is_unsaid = list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID);
-    if (!is_named && is_unsaid)
-        list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    if (!is_named)
-        return list;
-    bool is_normal = is_unsaid || list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    if (is_normal && own->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL))
-        list->kind = own->kind;
-    if (is_longer(deciding, list->name, DYNAMIC_TASK_LIST_NAME_LENGTH)) {
-        deciding_refuse(
-            deciding, BAD, "task list name exceeds length limit of %lld",
-            (long long)facts_integer(deciding->step->facts, DYNAMIC_TASK_LIST_NAME_LENGTH));
-        return NULL;
-    }
-    if (strncmp(list->name, RESERVED_PREFIX, strlen(RESERVED_PREFIX)) == 0) {
-        deciding_refuse(deciding, BAD, "task list name cannot start with reserved prefix %s",
-                        RESERVED_PREFIX);
-        return NULL;
-    }
-    return list;
-}
 
 static bool
 are_names_good(struct deciding *deciding, const API(ScheduleActivityTaskDecisionAttributes) *wish)
@@ -110,11 +28,11 @@ are_names_good(struct deciding *deciding, const API(ScheduleActivityTaskDecision
         fault = "ActivityType is not set on decision.";
     else if (retry_policy_fault(wish->retry_policy) != NULL)
         fault = retry_policy_fault(wish->retry_policy);
-    else if (is_longer(deciding, wish->activity_id, DYNAMIC_ACTIVITY_ID_LENGTH))
+    else if (target_is_longer(deciding, wish->activity_id, DYNAMIC_ACTIVITY_ID_LENGTH))
         fault = "ActivityID exceeds length limit.";
-    else if (is_longer(deciding, type, DYNAMIC_ACTIVITY_TYPE_LENGTH))
+    else if (target_is_longer(deciding, type, DYNAMIC_ACTIVITY_TYPE_LENGTH))
         fault = "ActivityType exceeds length limit.";
-    else if (is_longer(deciding, wish->domain, DYNAMIC_DOMAIN_NAME_LENGTH))
+    else if (target_is_longer(deciding, wish->domain, DYNAMIC_DOMAIN_NAME_LENGTH))
         fault = "Domain exceeds length limit.";
     if (fault != NULL)
         deciding_refuse(deciding, BAD, "%s", fault);
@@ -272,9 +190,10 @@ decide_schedule_activity(struct deciding *deciding, const API(Decision) *decisio
     const API(ScheduleActivityTaskDecisionAttributes) *wish =
         decision->schedule_activity_task_decision_attributes;
     struct timeouts timeouts;
-    if (!is_domain_good(deciding, wish->domain))
+    if (target_find_domain(deciding, wish->domain, BAD,
+                           "Unable to schedule activity across domain") == NULL)
         return;
-    API(TaskList) *list = choose_list(deciding, wish->task_list);
+    API(TaskList) *list = target_choose_list(deciding, wish->task_list, BAD);
     if (list == NULL || !are_names_good(deciding, wish) ||
         !find_timeouts(deciding, wish, &timeouts))
         return;

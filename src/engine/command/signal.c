@@ -4,6 +4,13 @@
 struct error *
 command_signal(struct step *step, const API(SignalWorkflowExecutionRequest) *request)
 {
+    return command_signal_from(step, request, NULL);
+}
+
+struct error *
+command_signal_from(struct step *step, const API(SignalWorkflowExecutionRequest) *request,
+                    const struct origin *origin)
+{
     struct error *err = step_check_domain(step);
     if (err != NULL)
         return err;
@@ -15,6 +22,8 @@ command_signal(struct step *step, const API(SignalWorkflowExecutionRequest) *req
     err = step_open_run(step, &mutation);
     if (err == NULL)
         err = run_check_signals(mutation);
+    if (err == NULL)
+        err = run_check_parent(mutation, origin);
     if (err != NULL)
         return err;
     run_add_signal(mutation, request->signal_name, request->signal_input, request->identity,

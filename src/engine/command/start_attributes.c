@@ -88,6 +88,7 @@ start_attributes(const struct facts *facts, const struct start_command *command,
         message_new(arena, API_TYPE(workflow_execution_started_event_attributes));
     int64_t backoff = start_backoff(facts, request);
     attributes->workflow_type = request->workflow_type;
+    attributes->parent_execution_info = (API(ParentExecutionInfo) *)command->parent;
     attributes->task_list = request->task_list;
     attributes->input = request->input;
     attributes->execution_start_to_close_timeout = request->execution_start_to_close_timeout;

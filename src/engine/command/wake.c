@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "engine/command/inside.h"
 #include "engine/command/retry.h"
+#include "engine/run/apply.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
 
@@ -24,6 +25,7 @@ enum due_kind {
     DUE_RUN_TIMEOUT,
     DUE_DECISION_TIMEOUT,
     DUE_FIRST_DECISION,
+    DUE_ASK_PARENT,
     DUE_TIMER,
     DUE_ACTIVITY,
 };
@@ -56,8 +58,10 @@ list_run(struct due_list *list, const STORED(RunRecord) *core)
 {
     if (core->timeout_time != 0)
         add_due(list, (struct due){.time = core->timeout_time, .kind = DUE_RUN_TIMEOUT});
-    if (core->first_decision_time != 0)
+    if (core->first_decision_time != 0 && !core->waits_for_parent)
         add_due(list, (struct due){.time = core->first_decision_time, .kind = DUE_FIRST_DECISION});
+    if (core->waits_for_parent)
+        add_due(list, (struct due){.time = core->ask_parent_time, .kind = DUE_ASK_PARENT});
 }
 
 static void
@@ -248,6 +252,9 @@ do_due(struct mutation *mutation, const struct due *due)
         return true;
     case DUE_FIRST_DECISION:
         decision_schedule(mutation, 0);
+        return false;
+    case DUE_ASK_PARENT:
+        run_ask_parent(mutation);
         return false;
     case DUE_TIMER:
         fire_timer(mutation, due);

@@ -1,6 +1,6 @@
 /* apply.c - the table of all events: what each is called, what it does to a run, how it is treated.
  *
- * One line per kind. Kinds without a function are not made by anybody yet. */
+ * One line per kind. */
 #include "engine/run/apply.h"
 
 #include "engine/run/inside.h"
@@ -51,26 +51,32 @@ static const struct event_facts table[] = {
     LINE(UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, "UpsertWorkflowSearchAttributes",
          apply_search_attributes, DECIDED),
     LINE(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED,
-         "RequestCancelExternalWorkflowExecutionInitiated", NULL, DECIDED),
+         "RequestCancelExternalWorkflowExecutionInitiated", apply_cancel_initiated, DECIDED),
     LINE(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
-         "RequestCancelExternalWorkflowExecutionFailed", NULL, BUFFERED),
+         "RequestCancelExternalWorkflowExecutionFailed", apply_external_ended, BUFFERED),
     LINE(EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, "ExternalWorkflowExecutionCancelRequested",
-         NULL, BUFFERED),
-    LINE(START_CHILD_WORKFLOW_EXECUTION_INITIATED, "StartChildWorkflowExecutionInitiated", NULL,
-         DECIDED),
-    LINE(START_CHILD_WORKFLOW_EXECUTION_FAILED, "StartChildWorkflowExecutionFailed", NULL,
+         apply_external_ended, BUFFERED),
+    LINE(START_CHILD_WORKFLOW_EXECUTION_INITIATED, "StartChildWorkflowExecutionInitiated",
+         apply_child_initiated, DECIDED),
+    LINE(START_CHILD_WORKFLOW_EXECUTION_FAILED, "StartChildWorkflowExecutionFailed",
+         apply_child_not_started, BUFFERED),
+    LINE(CHILD_WORKFLOW_EXECUTION_STARTED, "ChildWorkflowExecutionStarted", apply_child_started,
          BUFFERED),
-    LINE(CHILD_WORKFLOW_EXECUTION_STARTED, "ChildWorkflowExecutionStarted", NULL, BUFFERED),
-    LINE(CHILD_WORKFLOW_EXECUTION_COMPLETED, "ChildWorkflowExecutionCompleted", NULL, LAST),
-    LINE(CHILD_WORKFLOW_EXECUTION_FAILED, "ChildWorkflowExecutionFailed", NULL, LAST),
-    LINE(CHILD_WORKFLOW_EXECUTION_CANCELED, "ChildWorkflowExecutionCanceled", NULL, LAST),
-    LINE(CHILD_WORKFLOW_EXECUTION_TIMED_OUT, "ChildWorkflowExecutionTimedOut", NULL, LAST),
-    LINE(CHILD_WORKFLOW_EXECUTION_TERMINATED, "ChildWorkflowExecutionTerminated", NULL, LAST),
+    LINE(CHILD_WORKFLOW_EXECUTION_COMPLETED, "ChildWorkflowExecutionCompleted", apply_child_ended,
+         LAST),
+    LINE(CHILD_WORKFLOW_EXECUTION_FAILED, "ChildWorkflowExecutionFailed", apply_child_ended, LAST),
+    LINE(CHILD_WORKFLOW_EXECUTION_CANCELED, "ChildWorkflowExecutionCanceled", apply_child_ended,
+         LAST),
+    LINE(CHILD_WORKFLOW_EXECUTION_TIMED_OUT, "ChildWorkflowExecutionTimedOut", apply_child_ended,
+         LAST),
+    LINE(CHILD_WORKFLOW_EXECUTION_TERMINATED, "ChildWorkflowExecutionTerminated", apply_child_ended,
+         LAST),
     LINE(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, "SignalExternalWorkflowExecutionInitiated",
-         NULL, DECIDED),
-    LINE(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED, "SignalExternalWorkflowExecutionFailed", NULL,
-         BUFFERED),
-    LINE(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED, "ExternalWorkflowExecutionSignaled", NULL, BUFFERED),
+         apply_signal_initiated, DECIDED),
+    LINE(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED, "SignalExternalWorkflowExecutionFailed",
+         apply_external_ended, BUFFERED),
+    LINE(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED, "ExternalWorkflowExecutionSignaled",
+         apply_external_ended, BUFFERED),
 };
 #undef LINE
 

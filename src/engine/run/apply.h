@@ -20,6 +20,9 @@ void run_apply(struct mutation *mutation, const API(HistoryEvent) *event);
 /* A buffered event got its id: what points to it is set right. */
 void run_apply_id(struct mutation *mutation, API(HistoryEvent) *event);
 
+/* A child that waits asks its parent whether it is known, and asks again later. */
+void run_ask_parent(struct mutation *mutation);
+
 /* May an event of this kind be buffered (it was not made by a decision, nor is it about one)? */
 bool event_may_be_buffered(API(HistoryEvent__AttributesCase) kind);
 /* Is it what a decision of a worker asked for? Such an event never comes while one is started. */

@@ -125,51 +125,73 @@ apply_activity_cancel_requested(struct mutation *mutation, const API(HistoryEven
 int64_t *
 event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id)
 {
-#define CASE(KIND, field)                                                                          \
+#define CASE(KIND, field, id)                                                                      \
     case EVENT_KIND(KIND):                                                                         \
-        *schedule_id = event->field->scheduled_event_id;                                           \
-        return &event->field->started_event_id
+        *schedule_id = event->field##_event_attributes->id;                                        \
+        return &event->field##_event_attributes->started_event_id
+#define ACTIVITY(KIND, field) CASE(ACTIVITY_TASK_##KIND, activity_task_##field, scheduled_event_id)
+#define CHILD(KIND, field)                                                                         \
+    CASE(CHILD_WORKFLOW_EXECUTION_##KIND, child_workflow_execution_##field, initiated_event_id)
     switch (event->attributes_case) {
-        CASE(ACTIVITY_TASK_COMPLETED, activity_task_completed_event_attributes);
-        CASE(ACTIVITY_TASK_FAILED, activity_task_failed_event_attributes);
-        CASE(ACTIVITY_TASK_TIMED_OUT, activity_task_timed_out_event_attributes);
-        CASE(ACTIVITY_TASK_CANCELED, activity_task_canceled_event_attributes);
+        ACTIVITY(COMPLETED, completed);
+        ACTIVITY(FAILED, failed);
+        ACTIVITY(TIMED_OUT, timed_out);
+        ACTIVITY(CANCELED, canceled);
+        CHILD(COMPLETED, completed);
+        CHILD(FAILED, failed);
+        CHILD(CANCELED, canceled);
+        CHILD(TIMED_OUT, timed_out);
+        CHILD(TERMINATED, terminated);
     default:
         return NULL;
     }
+#undef CHILD
+#undef ACTIVITY
 #undef CASE
 }
 
-/* The start of an activity among the events of this step: it was buffered as well, and went first.
- */
+/* What an event says the start of; 0: it is no start. */
+static int64_t
+started_what(const API(HistoryEvent) *event)
+{
+    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_STARTED))
+        return event->activity_task_started_event_attributes->scheduled_event_id;
+    if (event->attributes_case == EVENT_KIND(CHILD_WORKFLOW_EXECUTION_STARTED))
+        return event->child_workflow_execution_started_event_attributes->initiated_event_id;
+    return 0;
+}
+
+/* The start of an activity or a child among the events of this step: it was buffered as well, and
+ * went first. */
 static int64_t
 find_start(const struct mutation *mutation, int64_t schedule_id)
 {
-    for (size_t i = mutation->events.count; i-- > 0;) {
-        const API(HistoryEvent) *event = mutation->events.items[i];
-        if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_STARTED) &&
-            event->activity_task_started_event_attributes->scheduled_event_id == schedule_id)
-            return event->event_id;
-    }
-    unreachable("the start of activity %lld is not in the buffer", (long long)schedule_id);
+    for (size_t i = mutation->events.count; i-- > 0;)
+        if (started_what(mutation->events.items[i]) == schedule_id)
+            return mutation->events.items[i]->event_id;
+    unreachable("the start of %lld is not in the buffer", (long long)schedule_id);
 }
 
 static void
 give_start_its_id(struct mutation *mutation, const API(HistoryEvent) *event)
 {
-    int64_t schedule_id = event->activity_task_started_event_attributes->scheduled_event_id;
+    int64_t schedule_id = started_what(event);
     const STORED(PendingActivity) *activity = run_find_activity(mutation->run, schedule_id);
-    if (activity == NULL) /* over already */
-        return;
-    check(activity->started_id == EVENT_BUFFERED);
-    mutation_change_activity(mutation, schedule_id)->started_id = event->event_id;
+    const STORED(PendingChild) *child = run_find_child(mutation->run, schedule_id);
+    check(activity == NULL || activity->started_id == EVENT_BUFFERED);
+    check(child == NULL || child->started_id == EVENT_BUFFERED);
+    if (activity != NULL)
+        mutation_change_activity(mutation, schedule_id)->started_id = event->event_id;
+    else if (child != NULL)
+        mutation_change_child(mutation, schedule_id)->started_id = event->event_id;
+    /* else it is over already */
 }
 
 void
 run_apply_id(struct mutation *mutation, API(HistoryEvent) *event)
 {
     check(event->event_id > 0);
-    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_STARTED)) {
+    if (started_what(event) != 0) {
         give_start_its_id(mutation, event);
         return;
     }

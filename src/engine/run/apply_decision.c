@@ -60,6 +60,7 @@ apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
     core->decision = decision;
     core->decision_attempt = 0;
     core->first_decision_time = 0;
+    core->waits_for_parent = false;
 }
 
 void

@@ -1,6 +1,8 @@
 /* apply_run.c - events about the run as a whole: its beginning, its end, signals, attributes. */
 #include "engine/run/inside.h"
 
+#define ASK_PARENT_AFTER (10 * SECOND) /* that long a start takes rarely */
+
 static int64_t
 moment_after(int64_t moment, int64_t seconds)
 {
@@ -35,7 +37,12 @@ keep_parent(struct mutation *mutation, const API(ParentExecutionInfo) *parent)
     STORED(RunRecord) *core = mutation_core(mutation);
     const struct facts *facts = mutation->facts;
     core->parent = run_keep(mutation->run, (API(ParentExecutionInfo) *)parent);
-    if (parent == NULL || facts->find_domain == NULL)
+    if (parent == NULL)
+        return;
+    core->waits_for_parent = core->continued_execution_run_id[0] == '\0'; /* a first run */
+    core->ask_parent_time = core->start_time + ASK_PARENT_AFTER;
+    core->parent->domain_id = core->domain_id;
+    if (facts->find_domain == NULL)
         return;
     const struct domain *domain =
         facts->find_domain(facts->find_domain_context, parent->domain_name);
@@ -158,8 +165,10 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     while (map64_next(run->activities, &cursor, NULL, &value))
         mutation_drop_transfer(mutation, ((const STORED(PendingActivity) *)value)->row);
     core->first_decision_time = 0;
+    core->waits_for_parent = false;
     core->close_time = event_time(event);
     run_move(core, RUN_COMPLETED, close_status_of(event));
+    apply_close_to_others(mutation, event);
     check(run_next_deadline(run) == 0);
 }
 

@@ -9,7 +9,10 @@
  *      has none, and neither a decision nor anything buffered.
  *   6. An activity is found by both of its names, its scheduled event is in the history, and once
  *      started it has no outbox row.
- *   7. A timer's started event is in the history. */
+ *   7. A timer's started event is in the history.
+ *   8. So is the initiated event of a child, a signal or a cancel request; a child that is not
+ *      started has what it needs for it. Only before its first decision a run waits for its
+ *      parent. */
 #include "engine/run/inside.h"
 
 static void
@@ -64,6 +67,8 @@ check_rest(const struct run *run)
 {
     const STORED(RunRecord) *core = run->core;
     check_that(!run_has_buffered(run) || run_has_started_decision(run), "rule 4");
+    check_that(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
+               "rule 8: it waits for its parent");
     check_that((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");
     if (run_is_open(run)) {
         check_that(core->alarm_row != 0 || run_next_deadline(run) == 0, "rule 5: no alarm");
@@ -104,9 +109,35 @@ run_check_timer(const struct run *run, const STORED(PendingTimer) *timer)
 }
 
 void
+run_check_child(const struct run *run, const STORED(PendingChild) *child)
+{
+    check_that(run_find_child(run, child->initiated_id) == child, "rule 8: its id");
+    check_that(child->initiated_id < run->core->next_event_id, "rule 8: not in the history");
+    bool is_started = child->started_id != EVENT_NONE;
+    check_that(is_started == (child->start == NULL), "rule 8: nothing to start with");
+    check_that(is_started == (child->started_run_id[0] != '\0'), "rule 8: no run");
+    check_that(child->request_id[0] != '\0' && child->workflow_type != NULL, "rule 8: no name");
+}
+
+void
+run_check_external(const struct run *run, const STORED(PendingExternal) *external)
+{
+    check_that(run_find_external(run, external->initiated_id) == external, "rule 8: its id");
+    check_that(external->initiated_id < run->core->next_event_id, "rule 8: not in the history");
+    check_that(external->request_id[0] != '\0' && external->row != 0, "rule 8: no row");
+}
+
+void
 run_check(const struct run *run)
 {
     run_check_core(run);
+    size_t place = 0;
+    void *record;
+    while (map64_next(run->children, &place, NULL, &record))
+        run_check_child(run, record);
+    place = 0;
+    while (map64_next(run->externals, &place, NULL, &record))
+        run_check_external(run, record);
     check(map_count(run->activity_ids) == map64_count(run->activities));
     size_t cursor = 0;
     void *value;

@@ -30,7 +30,7 @@ decision_deadline(const STORED(RunRecord) *core)
 {
     const STORED(PendingDecision) *decision = core->decision;
     if (decision == NULL)
-        return core->first_decision_time;
+        return core->waits_for_parent ? core->ask_parent_time : core->first_decision_time;
     if (decision->started_id == EVENT_NONE)
         return decision->schedule_timeout_time;
     return later_by(decision->started_time, decision->timeout);

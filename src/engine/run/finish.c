@@ -265,6 +265,10 @@ check_record(const struct run *run, enum pending_kind kind, const void *record)
         run_check_activity(run, record);
     else if (kind == PENDING_TIMER)
         run_check_timer(run, record);
+    else if (kind == PENDING_CHILD)
+        run_check_child(run, record);
+    else if (kind == PENDING_EXTERNAL)
+        run_check_external(run, record);
 }
 
 /* One put or delete per record that changed. */

@@ -107,6 +107,8 @@ void run_move(STORED(RunRecord) *core, STORED(RunState) to, close_status_t statu
 void run_check_core(const struct run *run);
 void run_check_activity(const struct run *run, const STORED(PendingActivity) *activity);
 void run_check_timer(const struct run *run, const STORED(PendingTimer) *timer);
+void run_check_child(const struct run *run, const STORED(PendingChild) *child);
+void run_check_external(const struct run *run, const STORED(PendingExternal) *external);
 
 /* --- deadlines (deadline.c)
  * ----------------------------------------------------------------------- */
@@ -158,9 +160,26 @@ void apply_activity_cancel_requested(struct mutation *mutation, const API(Histor
 void apply_timer_started(struct mutation *mutation, const API(HistoryEvent) *event);
 /* It fired or was cancelled. */
 void apply_timer_ended(struct mutation *mutation, const API(HistoryEvent) *event);
+/* A child is to be started: one is pending, and its row in the outbox. */
+void apply_child_initiated(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It runs; its row stays until it has its first decision. */
+void apply_child_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It could not be started. */
+void apply_child_not_started(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It is over, one of five ways. */
+void apply_child_ended(struct mutation *mutation, const API(HistoryEvent) *event);
+/* A signal or a cancel request for another workflow: it is pending, and its row in the outbox. */
+void apply_signal_initiated(struct mutation *mutation, const API(HistoryEvent) *event);
+void apply_cancel_initiated(struct mutation *mutation, const API(HistoryEvent) *event);
+/* It was delivered, or cannot be. */
+void apply_external_ended(struct mutation *mutation, const API(HistoryEvent) *event);
+/* The run has closed with this event: rows for its parent and its children; what was on its way to
+ * others is not sent any more. */
+void apply_close_to_others(struct mutation *mutation, const API(HistoryEvent) *event);
 /* For history alone. */
 void apply_nothing(struct mutation *mutation, const API(HistoryEvent) *event);
-/* An event that ends an activity: which one, and where it names its start. NULL: another kind. */
+/* An event that ends an activity or a child: which one, and where it names its start. NULL: another
+ * kind. */
 int64_t *event_started_id(const API(HistoryEvent) *event, int64_t *schedule_id);
 
 /* The pieces that their files share. Seconds of a duration; 0 when absent. */

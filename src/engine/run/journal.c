@@ -52,6 +52,10 @@ records_get(const struct run *run, enum pending_kind kind, uint64_t number, cons
         return map64_get(run->buffered, number);
     case PENDING_SIGNAL_REQUEST:
         return map_get(run->signal_requests, slice_text(text));
+    case PENDING_CHILD:
+        return map64_get(run->children, number);
+    case PENDING_EXTERNAL:
+        return map64_get(run->externals, number);
     }
     unreachable("pending kind %d", (int)kind);
 }
@@ -69,6 +73,10 @@ records_set(struct run *run, enum pending_kind kind, uint64_t number, const char
         return number_set(run->buffered, number, record);
     case PENDING_SIGNAL_REQUEST:
         return text_set(run->signal_requests, text, record);
+    case PENDING_CHILD:
+        return number_set(run->children, number, record);
+    case PENDING_EXTERNAL:
+        return number_set(run->externals, number, record);
     }
     unreachable("pending kind %d", (int)kind);
 }

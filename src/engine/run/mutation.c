@@ -161,6 +161,46 @@ mutation_put_signal_request(struct mutation *mutation, const char *request_id)
     journal_set(mutation, PENDING_SIGNAL_REQUEST, 0, request->request_id, request);
 }
 
+STORED(PendingChild) *
+mutation_change_child(struct mutation *mutation, int64_t initiated_id)
+{
+    const STORED(PendingChild) *old = run_find_child(mutation->run, initiated_id);
+    check_that(old != NULL, "no child %lld is pending", (long long)initiated_id);
+    STORED(PendingChild) *copy = record_copy(mutation->run, old, sizeof *old);
+    journal_set(mutation, PENDING_CHILD, (uint64_t)initiated_id, NULL, copy);
+    return copy;
+}
+
+void
+mutation_put_child(struct mutation *mutation, STORED(PendingChild) *child)
+{
+    check(child->initiated_id > 0);
+    journal_set(mutation, PENDING_CHILD, (uint64_t)child->initiated_id, NULL, child);
+}
+
+void
+mutation_remove_child(struct mutation *mutation, int64_t initiated_id)
+{
+    check_that(run_find_child(mutation->run, initiated_id) != NULL, "no child %lld is pending",
+               (long long)initiated_id);
+    journal_set(mutation, PENDING_CHILD, (uint64_t)initiated_id, NULL, NULL);
+}
+
+void
+mutation_put_external(struct mutation *mutation, STORED(PendingExternal) *external)
+{
+    check(external->initiated_id > 0);
+    journal_set(mutation, PENDING_EXTERNAL, (uint64_t)external->initiated_id, NULL, external);
+}
+
+void
+mutation_remove_external(struct mutation *mutation, int64_t initiated_id)
+{
+    check_that(run_find_external(mutation->run, initiated_id) != NULL, "nothing of %lld is pending",
+               (long long)initiated_id);
+    journal_set(mutation, PENDING_EXTERNAL, (uint64_t)initiated_id, NULL, NULL);
+}
+
 const API(TaskList) *
 mutation_decision_list(const struct mutation *mutation)
 {

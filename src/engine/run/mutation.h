@@ -116,6 +116,11 @@ void mutation_remove_activity(struct mutation *mutation, int64_t schedule_id);
 void mutation_put_timer(struct mutation *mutation, STORED(PendingTimer) *timer);
 void mutation_remove_timer(struct mutation *mutation, const char *timer_id);
 void mutation_put_signal_request(struct mutation *mutation, const char *request_id);
+STORED(PendingChild) *mutation_change_child(struct mutation *mutation, int64_t initiated_id);
+void mutation_put_child(struct mutation *mutation, STORED(PendingChild) *child);
+void mutation_remove_child(struct mutation *mutation, int64_t initiated_id);
+void mutation_put_external(struct mutation *mutation, STORED(PendingExternal) *external);
+void mutation_remove_external(struct mutation *mutation, int64_t initiated_id);
 
 /* Deep copies into the run's arena, for records. */
 char *run_keep_text(struct run *run, const char *text);
@@ -130,6 +135,8 @@ void *message_copy(struct arena *arena, const ProtobufCMessage *message);
 
 /* --- the outbox ------------------------------------------------------------------------------ */
 
+/* Is it about a task for pollers? The others are work on another workflow, which the shard does. */
+bool transfer_is_task(STORED(TransferType) type);
 /* A row of the outbox, released when the step is durable. Domain, workflow, run, version and
  * created time are filled in. Returns its number. `transfer` lives in the arena. */
 uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer);

@@ -17,6 +17,13 @@ fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRecord) *core, st
     }
 }
 
+bool
+transfer_is_task(STORED(TransferType) type)
+{
+    return type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_DECISION ||
+           type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
+}
+
 uint64_t
 mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
 {
@@ -24,14 +31,15 @@ mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
     const struct facts *facts = mutation->facts;
     check(facts->ids->next < facts->ids->end);
     check(transfer->type != CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_INVALID);
-    check(transfer->task_list != NULL);
+    check((transfer->task_list != NULL) == transfer_is_task(transfer->type));
     transfer->format = RUN_RECORD_FORMAT;
     transfer->domain_id = core->domain_id;
     transfer->workflow_id = core->workflow_id;
     transfer->run_id = core->run_id;
     transfer->event_version = facts->event_version;
     transfer->created_time = facts->now;
-    fill_partitions(transfer, core, mutation->arena);
+    if (transfer_is_task(transfer->type))
+        fill_partitions(transfer, core, mutation->arena);
     uint64_t row = facts->ids->next++;
     vector_push_in(&mutation->rows, mutation->arena,
                    (struct outbox_change){.row = row, .transfer = transfer});

@@ -43,7 +43,7 @@ struct slice
 pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                    struct arena *arena)
 {
-    check(kind == PENDING_ACTIVITY || kind == PENDING_BUFFERED);
+    check(kind != PENDING_TIMER && kind != PENDING_SIGNAL_REQUEST);
     struct key_writer writer;
     begin_run_key(&writer, key, arena);
     key_u64(&writer, kind);
@@ -83,6 +83,8 @@ pending_type(uint64_t kind)
         [PENDING_TIMER] = STORED_TYPE(pending_timer),
         [PENDING_BUFFERED] = STORED_TYPE(buffered_event),
         [PENDING_SIGNAL_REQUEST] = STORED_TYPE(signal_request),
+        [PENDING_CHILD] = STORED_TYPE(pending_child),
+        [PENDING_EXTERNAL] = STORED_TYPE(pending_external),
     };
     return kind < PENDING_KIND_END ? types[kind] : NULL;
 }
@@ -97,6 +99,10 @@ adopt_record(struct run *run, enum pending_kind kind, void *record)
         number = (uint64_t)((STORED(PendingActivity) *)record)->schedule_id;
     else if (kind == PENDING_BUFFERED)
         number = ((STORED(BufferedEvent) *)record)->number;
+    else if (kind == PENDING_CHILD)
+        number = (uint64_t)((STORED(PendingChild) *)record)->initiated_id;
+    else if (kind == PENDING_EXTERNAL)
+        number = (uint64_t)((STORED(PendingExternal) *)record)->initiated_id;
     else if (kind == PENDING_TIMER)
         text = ((STORED(PendingTimer) *)record)->timer_id;
     else

@@ -19,6 +19,8 @@ run_new(void)
     run->timers = map_new();
     run->buffered = map64_new();
     run->signal_requests = map_new();
+    run->children = map64_new();
+    run->externals = map64_new();
     run->arena_bytes_after_compact = arena_footprint(run->arena);
     return run;
 }
@@ -33,6 +35,8 @@ run_free(struct run *run)
     map_free(run->timers);
     map64_free(run->buffered);
     map_free(run->signal_requests);
+    map64_free(run->children);
+    map64_free(run->externals);
     arena_free(run->arena);
     memory_free(run);
 }
@@ -84,6 +88,8 @@ run_compact(struct run *run)
     texts_move(run->timers, arena);
     numbers_move(run->buffered, arena);
     texts_move(run->signal_requests, arena);
+    numbers_move(run->children, arena);
+    numbers_move(run->externals, arena);
     arena_free(run->arena);
     run->arena = arena;
     run->arena_bytes_after_compact = arena_footprint(arena);
@@ -142,4 +148,16 @@ const STORED(PendingTimer) *
 run_find_timer(const struct run *run, const char *timer_id)
 {
     return map_get(run->timers, slice_text(timer_id));
+}
+
+const STORED(PendingChild) *
+run_find_child(const struct run *run, int64_t initiated_id)
+{
+    return map64_get(run->children, (uint64_t)initiated_id);
+}
+
+const STORED(PendingExternal) *
+run_find_external(const struct run *run, int64_t initiated_id)
+{
+    return map64_get(run->externals, (uint64_t)initiated_id);
 }

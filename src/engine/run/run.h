@@ -29,6 +29,8 @@ struct run {
     struct map *timers;          /* timer id → STORED(PendingTimer) */
     struct map64 *buffered;      /* number → STORED(BufferedEvent), in order of arrival */
     struct map *signal_requests; /* request id → STORED(SignalRequest) */
+    struct map64 *children;      /* initiated id → STORED(PendingChild) */
+    struct map64 *externals;     /* initiated id → STORED(PendingExternal) */
     size_t arena_bytes_after_compact;
 };
 
@@ -76,6 +78,8 @@ struct history_branch run_branch(const struct run *run);
 const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
 const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);
 const STORED(PendingTimer) *run_find_timer(const struct run *run, const char *timer_id);
+const STORED(PendingChild) *run_find_child(const struct run *run, int64_t initiated_id);
+const STORED(PendingExternal) *run_find_external(const struct run *run, int64_t initiated_id);
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -89,8 +93,10 @@ enum pending_kind {
     PENDING_TIMER = 2,          /* timer id */
     PENDING_BUFFERED = 3,       /* number */
     PENDING_SIGNAL_REQUEST = 4, /* request id */
+    PENDING_CHILD = 5,          /* initiated id */
+    PENDING_EXTERNAL = 6,       /* initiated id */
 };
-#define PENDING_KIND_END 5
+#define PENDING_KIND_END 7
 struct slice pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                                 struct arena *arena);
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,

@@ -30,6 +30,10 @@
     X(a_row_written_with_the_shard_record_is_found_again)                                          \
     X(a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list)                  \
     X(the_task_of_a_closed_run_goes_with_it)                                                       \
+    X(work_elsewhere_is_tried_again_until_it_is_done)                                              \
+    X(work_elsewhere_goes_on_in_portions)                                                          \
+    X(work_elsewhere_is_begun_again_by_the_next_owner)                                             \
+    X(work_elsewhere_is_bounded_and_is_stopped)                                                    \
     X(a_watch_fires_when_events_are_durable)                                                       \
     X(a_watch_fires_when_the_run_closes)                                                           \
     X(a_watch_fires_when_the_shard_is_lost)                                                        \

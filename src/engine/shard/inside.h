@@ -81,7 +81,18 @@ struct transfer {
     struct list node;
     enum transfer_state state;
     ticket_t ticket;
-    struct task task; /* its texts lie behind it */
+    struct task task; /* its texts lie behind it; of an errand only the row */
+    bool is_errand;
+    bool is_repeat;     /* of an errand: it was begun before, or may have been */
+    unsigned attempts;  /* of an errand that failed */
+    int64_t retry_time; /* monotonic */
+    uint64_t cursor;    /* where its next portion begins */
+};
+
+/* Rows that are work on other workflows (errands.c). */
+struct errands {
+    struct list ready, delayed; /* struct transfer */
+    unsigned running;
 };
 
 struct outbox {
@@ -98,6 +109,7 @@ struct outbox {
     vector_of(uint64_t) deletes; /* done, and not yet in a batch */
     int64_t flush_time;          /* monotonic: when the deletes go on their own; NEVER: none */
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
+    struct errands errands;
     struct fiber_cond changed;
 };
 
@@ -173,6 +185,8 @@ struct shard {
     bool is_closing;
     struct fiber_cond changed;
     struct latch busy; /* fibers of the shard itself: burials, retaking */
+    bool runs_errands;
+    struct latch errands; /* fibers, of all tenures */
     struct counter *taken_count, *lost_count;
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
@@ -256,6 +270,19 @@ void outbox_fill(struct tenure *tenure, struct batch *batch);
 uint64_t outbox_level(const struct tenure *tenure);
 /* Offers, reads on, deletes; ends with the tenure. */
 void outbox_fiber(void *tenure);
+
+/* A row is done: it goes with the next batch. Harmless when it is not known. */
+void outbox_done(struct tenure *tenure, uint64_t row);
+
+/* --- errands.c ---- */
+
+void errands_init(struct tenure *tenure);
+/* A row in no list that is to be worked off. */
+void errands_add(struct tenure *tenure, struct transfer *transfer);
+/* Starts what may be started. */
+void errands_start(struct tenure *tenure);
+/* Those that failed and whose time has come are ready again; returns when the next one is. */
+int64_t errands_wake(struct tenure *tenure);
 
 /* --- alarms.c ---- */
 

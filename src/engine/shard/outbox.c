@@ -37,6 +37,7 @@ outbox_init(struct tenure *tenure, size_t known_max)
     list_init(&outbox->undurable);
     list_init(&outbox->waiting);
     list_init(&outbox->refused);
+    errands_init(tenure);
     fiber_cond_init(&outbox->changed);
 }
 
@@ -76,10 +77,22 @@ place_text(char **place, const char *text)
     return copy;
 }
 
+static struct transfer *
+transfer_new_errand(uint64_t row)
+{
+    struct transfer *transfer = memory_zalloc(1, sizeof *transfer);
+    transfer->is_errand = true;
+    transfer->task.row = row;
+    list_init(&transfer->node);
+    return transfer;
+}
+
 /* One block: the struct, then its texts. */
 static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
 {
+    if (!transfer_is_task(stored->type))
+        return transfer_new_errand(row);
     check(stored->task_list != NULL);
     bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
@@ -160,6 +173,10 @@ outbox_offer(struct tenure *tenure)
     while (!list_is_empty(&outbox->waiting) && refused < REFUSED_MAX && !tenure->is_over) {
         struct transfer *transfer =
             list_entry(list_pop_front(&outbox->waiting), struct transfer, node);
+        if (transfer->is_errand) {
+            errands_add(tenure, transfer);
+            continue;
+        }
         transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
         if (port->offer(port->context, &transfer->task))
             continue;
@@ -254,12 +271,20 @@ shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row)
     struct tenure *tenure = shard->tenure;
     bool is_ours =
         tenure != NULL && range_id >= tenure->range_first && range_id <= tenure->range_id;
-    if (!is_ours || !outbox_forget(&tenure->outbox, row))
-        return;
+    if (is_ours)
+        outbox_done(tenure, row);
+}
+
+void
+outbox_done(struct tenure *tenure, uint64_t row)
+{
     struct outbox *outbox = &tenure->outbox;
 #ifdef CADENZA_PLANT_done_row_stays
+    outbox_forget(outbox, row);
     return;
 #endif
+    if (!outbox_forget(outbox, row))
+        return;
     vector_push(&outbox->deletes, row);
     bool is_first = outbox->flush_time == NEVER;
     if (is_first)
@@ -294,10 +319,13 @@ outbox_take_row(struct tenure *tenure, const struct row *row, struct arena *aren
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(transfer_row), row->value, &stored);
     if (err != NULL)
         return err;
-    if (!key_take_u64(&key, &number) || stored->task_list == NULL)
+    bool is_whole = !transfer_is_task(stored->type) || stored->task_list != NULL;
+    if (!key_take_u64(&key, &number) || !is_whole)
         return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox cannot be read",
                          tenure->shard->options.number);
-    outbox_know(&tenure->outbox, transfer_new(tenure, number, stored), TRANSFER_WAITING);
+    struct transfer *transfer = transfer_new(tenure, number, stored);
+    transfer->is_repeat = true;
+    outbox_know(&tenure->outbox, transfer, TRANSFER_WAITING);
     tenure->outbox.unread_from = number + 1;
     return NULL;
 }
@@ -365,6 +393,8 @@ outbox_work(struct tenure *tenure, struct arena *arena)
         next = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
     }
     outbox_offer(tenure);
+    int64_t errand_time = errands_wake(tenure);
+    next = next < errand_time ? next : errand_time;
     next = next < outbox->retry_time ? next : outbox->retry_time;
     return next < outbox->flush_time ? next : outbox->flush_time;
 }

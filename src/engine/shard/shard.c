@@ -38,6 +38,7 @@ shard_new(const struct shard_options *options)
     fiber_mutex_init(&shard->taking);
     fiber_cond_init(&shard->changed);
     latch_init(&shard->busy, 0);
+    latch_init(&shard->errands, 0);
     if (own->metrics != NULL) {
         shard->taken_count = metrics_counter(own->metrics, "sharditem_created_count",
                                              "Shards that this host took.", NULL);
@@ -257,6 +258,7 @@ void
 shard_close(struct shard *shard)
 {
     shard->is_closing = true;
+    shard->runs_errands = false;
     fiber_cond_broadcast(&shard->changed);
     if (shard->tenure != NULL) {
         flush_deletes(shard->tenure);

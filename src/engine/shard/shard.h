@@ -30,6 +30,22 @@ struct task_port {
     void *context;
 };
 
+/* Work on another workflow that a row of the outbox asks for. */
+struct errand {
+    uint64_t range_id, row;
+    const STORED(TransferRow) *transfer; /* the row */
+    uint64_t cursor; /* of work in portions: where this one begins, then where the next one does */
+    bool has_more;   /* set when a portion is done and others are left */
+    bool is_repeat;  /* somebody may have done it before, as a whole or in part */
+};
+/* Who does it; filled by engine.c or a test. */
+struct errand_port {
+    /* On the shard's loop, in a fiber with a deadline. Yields. It may have been done before, as a
+     * whole or in part. An error: it is tried again later. */
+    struct error *(*run)(void *context, struct errand *errand, struct arena *arena);
+    void *context;
+};
+
 struct shard_options {
     uint32_t number;
     struct store *store;
@@ -39,10 +55,11 @@ struct shard_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    const char *host;   /* who we are, for the shard record */
-    bool is_alone;      /* nobody else may own it: taken again at once when it was lost */
-    size_t runs_max;    /* cached runs, about; 0: a default */
-    size_t batches_max; /* that wait to be committed; 0: a default */
+    struct errand_port errands; /* may be empty: then such rows wait */
+    const char *host;           /* who we are, for the shard record */
+    bool is_alone;              /* nobody else may own it: taken again at once when it was lost */
+    size_t runs_max;            /* cached runs, about; 0: a default */
+    size_t batches_max;         /* that wait to be committed; 0: a default */
     size_t
         transfers_max; /* rows of the outbox in memory; 0: a default. The others are read later */
     size_t alarms_max; /* alarms in memory; 0: a default. Later ones are read when they come near */
@@ -97,6 +114,13 @@ must_use struct error *shard_look(struct shard *shard, const struct run_key *key
 /* A task that was offered needs its row no more: stored by the list, or void. On the shard's loop;
  * rows of another range id are ignored. */
 void shard_task_done(struct shard *shard, uint64_t range_id, uint64_t row);
+
+/* From now on rows that are work on other workflows are worked off: all other shards can be asked.
+ * On the shard's loop. */
+void shard_run_errands(struct shard *shard);
+/* No more of them, and those under way have ended. Before any shard is closed. Yields; deaf to
+ * cancel. */
+void shard_stop_errands(struct shard *shard);
 
 /* --- waiting for news of a run
  * -------------------------------------------------------------------- */

@@ -1,0 +1,500 @@
+/* cross_test.c - decisions that aim at other workflows, and what a run hears of them.
+ *
+ * Only one side of each is here: a parent, or a child; what goes between them is the outbox's and
+ * is tested with both (api/child_test.c). */
+#include "engine/command/activity_calls.h"
+#include "engine/run/apply.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
+#define POLICY(name)   API_VALUE(PARENT_CLOSE_POLICY__PARENT_CLOSE_POLICY_##name)
+#define FIRST_FOUR                                                                                 \
+    "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted DecisionTaskCompleted"
+#define NO_UUID "not-a-uuid"
+
+enum { BAD_CANCEL = 10, BAD_SIGNAL = 15, BAD_CHILD = 16 }; /* */
+
+static API(Decision) *
+wish_child(struct fixture *fixture, const char *workflow_id)
+{
+    API(Decision) *decision = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
+    API(StartChildWorkflowExecutionDecisionAttributes) *child =
+        decision->start_child_workflow_execution_decision_attributes;
+    child->workflow_id = (char *)workflow_id;
+    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+    child->workflow_type->name = "kid";
+    return decision;
+}
+
+static API(WorkflowExecution) *
+execution(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    API(WorkflowExecution) *named = message_new(fixture->arena, API_TYPE(workflow_execution));
+    named->workflow_id = (char *)workflow_id;
+    named->run_id = (char *)run_id;
+    return named;
+}
+
+static API(Decision) *
+wish_signal(struct fixture *fixture, const char *workflow_id, const char *run_id, const char *name)
+{
+    API(Decision) *decision = FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
+        decision->signal_external_workflow_execution_decision_attributes;
+    signal->workflow_execution = execution(fixture, workflow_id, run_id);
+    signal->signal_name = (char *)name;
+    return decision;
+}
+
+static API(Decision) *
+wish_cancel(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    API(Decision) *decision = FIXTURE_DECISION(fixture, REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
+    decision->request_cancel_external_workflow_execution_decision_attributes->workflow_execution =
+        execution(fixture, workflow_id, run_id);
+    return decision;
+}
+
+/* --- what is refused ---- */
+
+static void
+expect_fault(API(Decision) *(*wish)(struct fixture *fixture), int cause, const char *text)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_configure(fixture, "limit.workflowIDLength: [{value: 10}]\n");
+    calls_begin(fixture, wish(fixture));
+    calls_expect_refused(fixture, cause, text);
+    EXPECT_EQ(map64_count(fixture_run(fixture)->children), 0);
+    EXPECT_EQ(map64_count(fixture_run(fixture)->externals), 0);
+}
+
+static API(Decision) *
+child_without_id(struct fixture *fixture)
+{
+    return wish_child(fixture, "");
+}
+
+static API(Decision) *
+child_without_type(struct fixture *fixture)
+{
+    API(Decision) *decision = wish_child(fixture, "kid");
+    decision->start_child_workflow_execution_decision_attributes->workflow_type = NULL;
+    return decision;
+}
+
+static API(Decision) *
+child_with_long_id(struct fixture *fixture)
+{
+    return wish_child(fixture, "0123456789a");
+}
+
+static API(Decision) *
+child_on_reserved_list(struct fixture *fixture)
+{
+    API(Decision) *decision = wish_child(fixture, "kid");
+    API(TaskList) *list = message_new(fixture->arena, API_TYPE(task_list));
+    list->name = "/__cadence_sys/x";
+    decision->start_child_workflow_execution_decision_attributes->task_list = list;
+    return decision;
+}
+
+static API(Decision) *
+signal_without_target(struct fixture *fixture)
+{
+    return FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+}
+
+static API(Decision) *
+signal_without_name(struct fixture *fixture)
+{
+    return wish_signal(fixture, "other", "", "");
+}
+
+static API(Decision) *
+signal_to_bad_run(struct fixture *fixture)
+{
+    return wish_signal(fixture, "other", NO_UUID, "s");
+}
+
+static API(Decision) *
+cancel_without_id(struct fixture *fixture)
+{
+    return wish_cancel(fixture, "", "");
+}
+
+static API(Decision) *
+cancel_of_bad_run(struct fixture *fixture)
+{
+    return wish_cancel(fixture, "other", NO_UUID);
+}
+
+static API(Decision) *
+cancel_in_no_domain(struct fixture *fixture)
+{
+    API(Decision) *decision = wish_cancel(fixture, "other", "");
+    decision->request_cancel_external_workflow_execution_decision_attributes->domain = "nowhere";
+    return decision;
+}
+
+TEST(cross, a_bad_decision_fails_the_task_with_its_cause, "A-075")
+{
+    expect_fault(child_without_id, BAD_CHILD, "Required field WorkflowID is not set on decision.");
+    expect_fault(child_without_type, BAD_CHILD,
+                 "Required field WorkflowType is not set on decision.");
+    expect_fault(child_with_long_id, BAD_CHILD, "WorkflowId exceeds length limit.");
+    expect_fault(child_on_reserved_list, BAD_CHILD,
+                 "task list name cannot start with reserved prefix /__cadence_sys/");
+    expect_fault(signal_without_target, BAD_SIGNAL, "Execution is nil on decision.");
+    expect_fault(signal_without_name, BAD_SIGNAL, "SignalName is not set on decision.");
+    expect_fault(signal_to_bad_run, BAD_SIGNAL, "Invalid RunId set on decision.");
+    expect_fault(cancel_without_id, BAD_CANCEL, "WorkflowId is not set on decision.");
+    expect_fault(cancel_of_bad_run, BAD_CANCEL, "Invalid RunId set on decision.");
+    expect_fault(cancel_in_no_domain, BAD_CANCEL,
+                 "Unable to cancel workflow across domain: nowhere.");
+}
+
+TEST(cross, an_input_over_the_limit_fails_the_run, "A-251")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_configure(fixture, "limit.blobSize.error: [{value: 4}]\n");
+    API(Decision) *decision = wish_child(fixture, "kid");
+    decision->start_child_workflow_execution_decision_attributes->input =
+        fixture_payload(fixture, "12345");
+    calls_begin(fixture, decision);
+    const API(Failure) *failure = calls_find_event(fixture, EVENT_KIND(WORKFLOW_EXECUTION_FAILED))
+                                      ->workflow_execution_failed_event_attributes->failure;
+    EXPECT_TEXT(failure->reason, "DECISION_BLOB_SIZE_EXCEEDS_LIMIT");
+}
+
+/* --- other domains ---- */
+
+struct two_domains {
+    struct domain *twin, *alien;
+};
+
+static const struct domain *
+find_two(const void *context, const char *name)
+{
+    const struct two_domains *two = context;
+    return strcmp(name, "twin") == 0 ? two->twin : strcmp(name, "alien") == 0 ? two->alien : NULL;
+}
+
+static struct domain *
+domain_in(struct fixture *fixture, const char *name, const char *cluster, bool is_global)
+{
+    STORED(DomainRecord) *record = fixture_domain_record(fixture);
+    API(ClusterReplicationConfiguration) *place =
+        message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
+    place->cluster_name = (char *)cluster;
+    record->domain->clusters = arena_zalloc(fixture->arena, 1, sizeof(void *));
+    record->domain->clusters[record->domain->n_clusters++] = place;
+    record->domain->is_global_domain = is_global;
+    record->domain->name = (char *)name;
+    record->domain->id = arena_format(fixture->arena, "id-of-%s", name);
+    return domain_from_record(record);
+}
+
+/* A run in a domain of cluster "east" decides this. */
+static void
+decide_there(struct fixture *fixture, API(Decision) *decision)
+{
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, decision));
+}
+
+static void
+open_two(struct fixture *fixture, struct two_domains *two, bool is_global)
+{
+    struct domain *own = domain_in(fixture, "orders", "east", is_global);
+    fixture_set_domain(fixture, own->record);
+    domain_drop(own);
+    two->twin = domain_in(fixture, "twin", "east", is_global);
+    two->alien = domain_in(fixture, "alien", "west", is_global);
+    fixture->facts.find_domain = find_two;
+    fixture->facts.find_domain_context = two;
+    fixture_begin(fixture);
+}
+
+static void
+close_two(struct two_domains *two)
+{
+    domain_drop(two->twin);
+    domain_drop(two->alien);
+}
+
+TEST(cross, another_domain_must_live_in_the_same_cluster, "A-100", "A-171")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    struct two_domains two;
+    open_two(fixture, &two, false);
+    API(Decision) *child = wish_child(fixture, "kid"), *cancel = wish_cancel(fixture, "x", ""),
+                  *signal = wish_signal(fixture, "x", "", "s");
+    char **names[] = {
+        &child->start_child_workflow_execution_decision_attributes->domain,
+        &signal->signal_external_workflow_execution_decision_attributes->domain,
+        &cancel->request_cancel_external_workflow_execution_decision_attributes->domain};
+    API(Decision) *decisions[] = {child, signal, cancel};
+    static const int causes[] = {BAD_CHILD, BAD_SIGNAL, BAD_CANCEL};
+    *names[0] = "alien";
+    decide_there(fixture, decisions[0]);
+    calls_expect_refused(fixture, causes[0],
+                         "cannot make cross domain call between orders and alien");
+    for (int i = 0; i < 3; i++) {
+        *names[i] = "twin";
+        decide_there(fixture, decisions[i]);
+        EXPECT_OK(fixture_signal(fixture, "next", ""));
+    }
+    EXPECT_EQ(map64_count(fixture_run(fixture)->children), 1);
+    EXPECT_EQ(map64_count(fixture_run(fixture)->externals), 2);
+    size_t cursor = 0;
+    void *value;
+    while (map64_next(fixture_run(fixture)->children, &cursor, NULL, &value))
+        EXPECT_TEXT(((STORED(PendingChild) *)value)->domain_id, "id-of-twin");
+    close_two(&two);
+}
+
+TEST(cross, a_child_in_another_global_domain_is_refused, "A-170")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    struct two_domains two;
+    open_two(fixture, &two, true);
+    API(Decision) *child = wish_child(fixture, "kid");
+    child->start_child_workflow_execution_decision_attributes->domain = "twin";
+    decide_there(fixture, child);
+    calls_expect_refused(fixture, BAD_CHILD,
+                         "The child workflow is trying to use domain id-of-twin but it's running "
+                         "in domain id-of-orders. Cross-cluster and cross domain child workflows "
+                         "are not supported for global domains");
+    close_two(&two);
+}
+
+/* --- a parent ---- */
+
+struct child_news {
+    int64_t initiated_id;
+    const char *run_id;
+    struct child_close close;
+};
+
+static struct error *
+hear_started(void *context, struct step *step)
+{
+    const struct child_news *news = context;
+    return command_child_started(step, news->initiated_id, news->run_id);
+}
+
+static struct error *
+hear_closed(void *context, struct step *step)
+{
+    const struct child_news *news = context;
+    return command_child_closed(step, news->initiated_id, &news->close);
+}
+
+static struct child_news
+news_of(struct fixture *fixture)
+{
+    API(HistoryEvent) *end = message_new(fixture->arena, API_TYPE(history_event));
+    end->attributes_case = EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED);
+    end->workflow_execution_completed_event_attributes =
+        message_new(fixture->arena, API_TYPE(workflow_execution_completed_event_attributes));
+    return (struct child_news){
+        .initiated_id = 5,
+        .run_id = "first-run",
+        .close = {.workflow_id = "kid",
+                  .run_id = "last-run",
+                  .first_run_id = "first-run",
+                  .event = end},
+    };
+}
+
+TEST(cross, a_start_and_an_end_that_wait_behind_a_decision_keep_their_order, "A-084", "A-086")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_child(fixture, "kid"));
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT(fixture_poll_decision(fixture));
+    struct child_news news = news_of(fixture);
+    EXPECT_OK(fixture_step(fixture, hear_started, &news));
+    EXPECT_OK(fixture_step(fixture, hear_closed, &news));
+    EXPECT_OK(fixture_signal(fixture, "late", ""));
+    EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m")));
+    EXPECT_HISTORY(fixture, FIRST_FOUR " StartChildWorkflowExecutionInitiated "
+                                       "WorkflowExecutionSignaled DecisionTaskScheduled "
+                                       "DecisionTaskStarted DecisionTaskCompleted MarkerRecorded "
+                                       "ChildWorkflowExecutionStarted WorkflowExecutionSignaled "
+                                       "ChildWorkflowExecutionCompleted DecisionTaskScheduled");
+    const API(ChildWorkflowExecutionCompletedEventAttributes) *completed =
+        fixture_event(fixture, 13)->child_workflow_execution_completed_event_attributes;
+    EXPECT_EQ(completed->started_event_id, 11);
+    EXPECT_EQ(completed->initiated_event_id, 5);
+}
+
+TEST(cross, a_parent_that_hears_of_the_end_first_hears_of_both)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_child(fixture, "kid"));
+    struct child_news news = news_of(fixture);
+    EXPECT_OK(fixture_step(fixture, hear_closed, &news));
+    EXPECT_OK(fixture_step(fixture, hear_started, &news)); /* too late */
+    EXPECT_OK(fixture_step(fixture, hear_closed, &news));  /* a repeat */
+    EXPECT_HISTORY(fixture, FIRST_FOUR " StartChildWorkflowExecutionInitiated "
+                                       "ChildWorkflowExecutionStarted "
+                                       "ChildWorkflowExecutionCompleted DecisionTaskScheduled");
+    const API(ChildWorkflowExecutionStartedEventAttributes) *started =
+        fixture_event(fixture, 6)->child_workflow_execution_started_event_attributes;
+    EXPECT_TEXT(started->workflow_execution->run_id, "first-run");
+    const API(ChildWorkflowExecutionCompletedEventAttributes) *completed =
+        fixture_event(fixture, 7)->child_workflow_execution_completed_event_attributes;
+    EXPECT_TEXT(completed->workflow_execution->run_id, "last-run");
+    EXPECT_EQ(completed->started_event_id, 6);
+}
+
+TEST(cross, news_for_a_closed_parent_are_refused)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_child(fixture, "kid"));
+    EXPECT_OK(fixture_terminate(fixture));
+    struct child_news news = news_of(fixture);
+    EXPECT_KIND(fixture_step(fixture, hear_started, &news), ERR_ALREADY_COMPLETED);
+    EXPECT_KIND(fixture_step(fixture, hear_closed, &news), ERR_ALREADY_COMPLETED);
+}
+
+/* --- rows ---- */
+
+TEST(cross, a_close_leaves_rows_for_the_children_that_do_not_live_on)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    API(Decision) *abandoned = wish_child(fixture, "free");
+    abandoned->start_child_workflow_execution_decision_attributes->parent_close_policy =
+        POLICY(ABANDON);
+    calls_begin(fixture, wish_child(fixture, "kid"), abandoned);
+    struct child_news news = news_of(fixture);
+    EXPECT_OK(fixture_step(fixture, hear_started, &news));
+    EXPECT_OK(fixture_terminate(fixture));
+    EXPECT(fixture_task(fixture, TRANSFER(END_CHILDREN)) != NULL);
+    EXPECT(fixture_task(fixture, TRANSFER(START_CHILD)) != NULL); /* "free" is not started yet */
+    EXPECT(fixture_task(fixture, TRANSFER(TELL_PARENT)) == NULL);
+}
+
+struct end_news {
+    int64_t initiated_id;
+    enum external_end end;
+};
+
+static struct error *
+hear_end(void *context, struct step *step)
+{
+    const struct end_news *news = context;
+    return command_end_external(step, news->initiated_id, news->end);
+}
+
+TEST(cross, a_signal_on_its_way_is_a_record_and_a_row_until_its_end)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_signal(fixture, "other", "", "s"), wish_cancel(fixture, "other", ""));
+    const STORED(PendingExternal) *signal = run_find_external(fixture_run(fixture), 5),
+                                  *cancel = run_find_external(fixture_run(fixture), 6);
+    EXPECT(signal != NULL && cancel != NULL && cancel->is_cancel);
+    struct uuid uuid;
+    EXPECT(uuid_parse(slice_text(signal->request_id), &uuid));
+    EXPECT(strcmp(signal->request_id, cancel->request_id) != 0);
+    struct end_news news = {5, EXTERNAL_DELIVERED};
+    EXPECT_OK(fixture_step(fixture, hear_end, &news));
+    EXPECT_OK(fixture_step(fixture, hear_end, &news)); /* a repeat */
+    EXPECT_EQ(fixture_task(fixture, TRANSFER(EXTERNAL))->schedule_id, 6);
+    EXPECT_OK(fixture_terminate(fixture)); /* nobody waits for it any more */
+    EXPECT(fixture_task(fixture, TRANSFER(EXTERNAL)) == NULL);
+    EXPECT_HISTORY(fixture, FIRST_FOUR " SignalExternalWorkflowExecutionInitiated "
+                                       "RequestCancelExternalWorkflowExecutionInitiated "
+                                       "ExternalWorkflowExecutionSignaled DecisionTaskScheduled "
+                                       "WorkflowExecutionTerminated");
+}
+
+/* --- a child ---- */
+
+static struct error *
+start_as_child(void *context, struct step *step)
+{
+    struct fixture *fixture = context;
+    API(ParentExecutionInfo) *parent = message_new(fixture->arena, API_TYPE(parent_execution_info));
+    parent->domain_name = "orders";
+    parent->workflow_execution = execution(fixture, "parent", "parent-run");
+    parent->initiated_id = 7;
+    struct start_command command = {.request = fixture_start_request(fixture), .parent = parent};
+    return command_start(step, &command, &fixture->started);
+}
+
+static struct error *
+hear_parent(void *context, struct step *step)
+{
+    return command_parent_knows(step, context);
+}
+
+static struct fixture *
+waiting_child(void)
+{
+    struct fixture *fixture = fixture_new();
+    EXPECT_OK(fixture_step(fixture, start_as_child, fixture));
+    EXPECT(fixture_run(fixture)->core->waits_for_parent);
+    return fixture;
+}
+
+TEST(cross, a_child_has_no_decision_until_its_parent_knows_it, "A-159")
+{
+    scoped(fixture_drop) struct fixture *fixture = waiting_child();
+    EXPECT_OK(fixture_signal(fixture, "early", "")); /* it waits too */
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled");
+    struct origin stranger = {
+        .workflow_id = "parent", .run_id = "another-run", .is_child_only = true};
+    EXPECT_KIND(fixture_step(fixture, hear_parent, &stranger), ERR_ENTITY_NOT_EXISTS);
+    struct origin other_child = {
+        .workflow_id = "parent", .run_id = "parent-run", .is_child_only = true, .child_id = 8};
+    EXPECT_KIND(fixture_step(fixture, hear_parent, &other_child), ERR_ENTITY_NOT_EXISTS);
+    struct origin parent = {
+        .workflow_id = "parent", .run_id = "parent-run", .is_child_only = true, .child_id = 7};
+    EXPECT_OK(fixture_step(fixture, hear_parent, &parent));
+    EXPECT_OK(fixture_step(fixture, hear_parent, &parent)); /* a repeat */
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionSignaled "
+                            "DecisionTaskScheduled");
+}
+
+TEST(cross, a_child_that_is_cancelled_does_not_wait)
+{
+    scoped(fixture_drop) struct fixture *fixture = waiting_child();
+    EXPECT_OK(fixture_request_cancel(fixture, "c"));
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted WorkflowExecutionCancelRequested "
+                            "DecisionTaskScheduled");
+    EXPECT(!fixture_run(fixture)->core->waits_for_parent);
+}
+
+/* What is at stake: nobody comes back to a child that was started too late. */
+TEST(cross, a_child_that_waits_long_asks_its_parent_less_and_less_often)
+{
+    scoped(fixture_drop) struct fixture *fixture = waiting_child();
+    fixture_advance(fixture, 9);
+    EXPECT(fixture_task(fixture, TRANSFER(ASK_PARENT)) == NULL);
+    fixture_advance(fixture, 1);
+    EXPECT_EQ(fixture_task(fixture, TRANSFER(ASK_PARENT))->schedule_id, 7);
+    EXPECT_EQ(fixture->tasks.count, 1);
+    fixture_advance(fixture, 85); /* at 20, 40, 80 */
+    EXPECT_EQ(fixture->tasks.count, 4);
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted");
+}
+
+TEST(cross, a_close_tells_the_parent_and_going_on_does_not, "A-165")
+{
+    scoped(fixture_drop) struct fixture *fixture = waiting_child();
+    struct origin parent = {.workflow_id = "parent", .run_id = "parent-run"};
+    EXPECT_OK(fixture_step(fixture, hear_parent, &parent));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, fixture_continue_as_new(fixture)));
+    EXPECT(fixture_task(fixture, TRANSFER(TELL_PARENT)) == NULL);
+    EXPECT_OK(fixture_terminate(fixture)); /* the run that it has gone on as */
+    const STORED(TransferRow) *row = fixture_task(fixture, TRANSFER(TELL_PARENT));
+    EXPECT(row != NULL);
+    EXPECT_EQ(row->schedule_id, 7);
+    EXPECT_TEXT(row->parent->workflow_execution->run_id, "parent-run");
+    EXPECT_TEXT(row->first_run_id, fixture_run_at(fixture, 0)->core->run_id);
+    EXPECT_EQ(row->close_event->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED));
+}

@@ -1,0 +1,250 @@
+/* errands.c - what rows of the outbox ask for on other workflows: which one goes where, signals and
+ * cancel requests, the news for a parent. Children are in errands_child.c.
+ *
+ * An errand is a walk: look at the run whose row it is, ask the other workflow, write down what
+ * came of it. Each is a step of its own, in its own shard, under its own lock. Whatever happens
+ * between them, the walk is made again from the start: what was done already answers as it did
+ * then, because the request has the same id. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "engine/inside.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+#define CLOCKS_DIFFER  (60 * (int64_t)1000000000) /* of hosts: not more than this */
+#define SELF           "history-service"          /* who asks, for the histories of others */
+#define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
+
+struct error *
+errand_step_source(struct errand_walk *walk, decide_function *decide, void *context)
+{
+    struct shard_step step = {.key = walk->source,
+                              .needs_run = true,
+                              .range_id = walk->errand->range_id,
+                              .decide = decide,
+                              .context = context};
+    return engine_step(walk->engine, &step, walk->arena);
+}
+
+struct error *
+errand_step_target(struct errand_walk *walk, const struct run_key *key, decide_function *decide,
+                   void *context)
+{
+    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide, .context = context};
+    return engine_step(walk->engine, &step, walk->arena);
+}
+
+bool
+errand_is_void(const struct error *err)
+{
+    return err != NULL &&
+           (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED);
+}
+
+/* --- signals and cancel requests ---- */
+
+struct external_view {
+    struct errand_walk *walk;
+    STORED(PendingExternal) *external; /* NULL: nothing is to be done any more */
+    struct origin origin;
+};
+
+static struct error *
+look_external(void *context, struct step *step)
+{
+    struct external_view *view = context;
+    const struct run *run = mutation_run(step->mutation);
+    const STORED(PendingExternal) *external =
+        run_find_external(run, view->walk->errand->transfer->schedule_id);
+    view->external = run_is_open(run) && external != NULL
+                         ? message_copy(view->walk->arena, &external->base)
+                         : NULL;
+    return NULL;
+}
+
+static struct error *
+decide_signal_target(void *context, struct step *step)
+{
+    const struct external_view *view = context;
+    const STORED(PendingExternal) *external = view->external;
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(step->arena, API_TYPE(signal_workflow_execution_request));
+    request->signal_name = external->signal_name;
+    request->signal_input = external->input;
+    request->request_id = external->request_id;
+    request->identity = (char *)SELF;
+    return command_signal_from(step, request, &view->origin);
+}
+
+static struct error *
+decide_cancel_target(void *context, struct step *step)
+{
+    const struct external_view *view = context;
+    API(RequestCancelWorkflowExecutionRequest) *request =
+        message_new(step->arena, API_TYPE(request_cancel_workflow_execution_request));
+    request->request_id = view->external->request_id;
+    request->identity = (char *)SELF;
+    return command_request_cancel_from(step, request, &view->origin);
+}
+
+/* One run of the target's chain, looked at from the newest back. */
+struct chain_view {
+    const STORED(PendingExternal) *external;
+    bool has_it;                           /* the signal is there */
+    int64_t start_time;                    /* of this run */
+    char run_before[UUID_TEXT_LENGTH + 1]; /* "": none */
+};
+
+static void
+look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct chain_view *view = context;
+    const char *request_id = view->external->request_id;
+    view->has_it = map_get(run->signal_requests, slice_text(request_id)) != NULL;
+    view->start_time = run->core->start_time;
+    snprintf(view->run_before, sizeof view->run_before, "%s",
+             run->core->continued_execution_run_id);
+}
+
+/* A signal for the current run, sent again: it may be in a run that has gone on as another one
+ * since. Those that ended before the signal was asked for cannot have it. */
+static struct error *
+was_delivered(struct external_view *view, bool *was)
+{
+    const STORED(PendingExternal) *external = view->external;
+    int64_t asked = view->walk->errand->transfer->created_time - CLOCKS_DIFFER;
+    struct chain_view chain = {.external = external};
+    struct run_key key = {external->domain_id, external->workflow_id, ""};
+    *was = false;
+    do {
+        struct error *err =
+            engine_look(view->walk->engine, &key, look_chain, &chain, view->walk->arena);
+        if (err != NULL)
+            return errand_is_void(err) ? NULL : err;
+        *was = chain.has_it;
+        key.run_id = arena_text(view->walk->arena, chain.run_before);
+    } while (!*was && chain.start_time > asked && key.run_id[0] != '\0');
+    if (*was)
+        mark("signal_found_in_chain");
+    return NULL;
+}
+
+/* Asks the other workflow. An error: try again. */
+static struct error *
+ask_target(struct external_view *view, enum external_end *end)
+{
+    const STORED(PendingExternal) *external = view->external;
+    const struct run_key *source = &view->walk->source;
+    bool is_self = strcmp(external->domain_id, source->domain_id) == 0 &&
+                   strcmp(external->workflow_id, source->workflow_id) == 0;
+    *end = EXTERNAL_UNKNOWN;
+    if (is_self) /* */
+        return NULL;
+    bool may_be_there = view->walk->errand->is_repeat && !external->is_cancel;
+    bool was_there = false;
+    struct error *err = NULL;
+    if (may_be_there && external->run_id[0] == '\0')
+        err = was_delivered(view, &was_there);
+    if (was_there)
+        *end = EXTERNAL_DELIVERED;
+    if (err != NULL || was_there)
+        return err;
+    struct run_key target = {external->domain_id, external->workflow_id, external->run_id};
+    err =
+        errand_step_target(view->walk, &target,
+                           external->is_cancel ? decide_cancel_target : decide_signal_target, view);
+    if (err == NULL || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED)
+        *end = EXTERNAL_DELIVERED;
+    else if (err->kind == ERR_ALREADY_COMPLETED)
+        *end = EXTERNAL_COMPLETED;
+    else if (err->kind != ERR_ENTITY_NOT_EXISTS && err->kind != ERR_LIMIT_EXCEEDED &&
+             err->kind != ERR_BAD_REQUEST)
+        return err;
+    return NULL;
+}
+
+struct external_result {
+    int64_t initiated_id;
+    enum external_end end;
+};
+
+static struct error *
+decide_end_external(void *context, struct step *step)
+{
+    const struct external_result *result = context;
+    return command_end_external(step, result->initiated_id, result->end);
+}
+
+static struct error *
+deliver_external(struct errand_walk *walk)
+{
+    struct external_view view = {.walk = walk};
+    struct error *err = errand_step_source(walk, look_external, &view);
+    if (err != NULL || view.external == NULL)
+        return errand_is_void(err) ? NULL : err;
+    view.origin = (struct origin){.workflow_id = walk->source.workflow_id,
+                                  .run_id = walk->source.run_id,
+                                  .initiated_id = view.external->initiated_id,
+                                  .is_child_only = view.external->is_child_only};
+    struct external_result result = {.initiated_id = view.external->initiated_id};
+    err = ask_target(&view, &result.end);
+    if (err != NULL)
+        return err;
+    mark(result.end != EXTERNAL_DELIVERED ? "external_failed"
+         : view.external->is_cancel       ? "external_canceled"
+                                          : "external_signaled");
+    err = errand_step_source(walk, decide_end_external, &result);
+    return errand_is_void(err) ? NULL : err;
+}
+
+/* --- the news for a parent ---- */
+
+static struct error *
+decide_child_closed(void *context, struct step *step)
+{
+    const STORED(TransferRow) *row = context;
+    struct child_close close = {.workflow_id = row->workflow_id,
+                                .run_id = row->run_id,
+                                .first_run_id = row->first_run_id,
+                                .event = row->close_event};
+    return command_child_closed(step, row->schedule_id, &close);
+}
+
+static struct error *
+tell_parent(struct errand_walk *walk)
+{
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    const API(ParentExecutionInfo) *parent = row->parent;
+    if (parent == NULL || parent->workflow_execution == NULL || row->close_event == NULL)
+        return error_new(walk->arena, ERR_CORRUPT, "a row for a parent that names none");
+    struct run_key key = {parent->domain_id, parent->workflow_execution->workflow_id,
+                          parent->workflow_execution->run_id};
+    struct error *err = errand_step_target(walk, &key, decide_child_closed, (void *)row);
+    mark(err == NULL ? "parent_told" : "parent_not_told");
+    return errand_is_void(err) ? NULL : err;
+}
+
+struct error *
+engine_run_errand(void *context, struct errand *errand, struct arena *arena)
+{
+    const STORED(TransferRow) *row = errand->transfer;
+    struct errand_walk walk = {.engine = context,
+                               .errand = errand,
+                               .source = {row->domain_id, row->workflow_id, row->run_id},
+                               .arena = arena};
+    switch (row->type) {
+    case TRANSFER(START_CHILD):
+        return errand_start_child(&walk);
+    case TRANSFER(EXTERNAL):
+        return deliver_external(&walk);
+    case TRANSFER(TELL_PARENT):
+        return tell_parent(&walk);
+    case TRANSFER(END_CHILDREN):
+        return errand_end_children(&walk);
+    case TRANSFER(ASK_PARENT):
+        return errand_ask_parent(&walk);
+    default:
+        return error_new(arena, ERR_CORRUPT, "a row of the outbox of type %d", (int)row->type);
+    }
+}

@@ -1,0 +1,271 @@
+/* errands_child.c - children: started, told that their parent knows them, ended with it.
+ *
+ * The row of a start lives until the child has its first decision. If the parent closes meanwhile,
+ * the row is what looks after the child: one that was started and not recorded is ended as its
+ * policy says, or, abandoned, gets its first decision all the same; one that was not started never
+ * is. So no child is left waiting for a parent that is gone. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "engine/inside.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+#define SELF         "history-service"
+#define POLICY(name) API_VALUE(PARENT_CLOSE_POLICY__PARENT_CLOSE_POLICY_##name)
+
+/* What a walk has seen of the parent. */
+struct parent_view {
+    struct errand_walk *walk;
+    bool is_open;
+    STORED(PendingChild) *child; /* NULL: there is none any more */
+    const char *domain_name;
+    const char **partition_keys, **partition_values;
+    size_t partition_count;
+    API(ActiveClusterSelectionPolicy) *policy;
+};
+
+static void
+copy_partitions(struct parent_view *view, const STORED(RunRecord) *core)
+{
+    struct arena *arena = view->walk->arena;
+    size_t count = core->n_partition_config;
+    view->partition_keys = arena_zalloc(arena, count, sizeof view->partition_keys[0]);
+    view->partition_values = arena_zalloc(arena, count, sizeof view->partition_values[0]);
+    view->partition_count = count;
+    for (size_t i = 0; i < count; i++) {
+        view->partition_keys[i] = arena_text(arena, core->partition_config[i]->key);
+        view->partition_values[i] = arena_text(arena, core->partition_config[i]->value);
+    }
+}
+
+static struct error *
+look_parent(void *context, struct step *step)
+{
+    struct parent_view *view = context;
+    struct arena *arena = view->walk->arena;
+    const struct run *run = mutation_run(step->mutation);
+    const STORED(PendingChild) *child =
+        run_find_child(run, view->walk->errand->transfer->schedule_id);
+    view->is_open = run_is_open(run);
+    view->child = child == NULL ? NULL : message_copy(arena, &child->base);
+    view->domain_name = arena_text(arena, step->facts->domain->name);
+    const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
+    view->policy = policy == NULL ? NULL : message_copy(arena, &policy->base);
+    copy_partitions(view, run->core);
+    return NULL;
+}
+
+/* --- the end of a child with its parent ---- */
+
+struct error *
+errand_decide_end_child(void *context, struct step *step)
+{
+    const struct end_wish *wish = context;
+    const STORED(PendingChild) *child = wish->child;
+    if (child->parent_close_policy == POLICY(ABANDON))
+        return command_parent_knows(step, &wish->origin);
+    /* The chain of the first run, whichever run is the current one. */
+    if (child->parent_close_policy == POLICY(REQUEST_CANCEL)) {
+        API(RequestCancelWorkflowExecutionRequest) *request =
+            message_new(step->arena, API_TYPE(request_cancel_workflow_execution_request));
+        request->identity = (char *)SELF;
+        request->first_execution_run_id = child->started_run_id;
+        return command_request_cancel_from(step, request, &wish->origin);
+    }
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(step->arena, API_TYPE(terminate_workflow_execution_request));
+    request->reason = (char *)"by parent close policy";
+    request->identity = (char *)SELF;
+    request->first_execution_run_id = child->started_run_id;
+    return command_terminate_from(step, request, &wish->origin);
+}
+
+static struct origin
+origin_of(const struct errand_walk *walk, const STORED(PendingChild) *child)
+{
+    return (struct origin){.workflow_id = walk->source.workflow_id,
+                           .run_id = walk->source.run_id,
+                           .is_child_only = true,
+                           .child_id = child->initiated_id};
+}
+
+/* The parent has closed: what its policy means for this child. */
+static struct error *
+end_child(struct errand_walk *walk, const STORED(PendingChild) *child)
+{
+    struct end_wish wish = {.child = child, .origin = origin_of(walk, child)};
+    struct run_key key = {child->domain_id, child->workflow_id, ""};
+    struct error *err = errand_step_target(walk, &key, errand_decide_end_child, &wish);
+    if (err == NULL)
+        mark(child->parent_close_policy == POLICY(ABANDON)          ? "child_abandoned"
+             : child->parent_close_policy == POLICY(REQUEST_CANCEL) ? "child_canceled_by_parent"
+                                                                    : "child_terminated_by_parent");
+    bool is_done = err != NULL && err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
+    return is_done || errand_is_void(err) ? NULL : err;
+}
+
+/* --- the start ---- */
+
+static struct error *
+start_child(const struct parent_view *view, struct start_answer *answer)
+{
+    struct arena *arena = view->walk->arena;
+    const API(StartChildWorkflowExecutionInitiatedEventAttributes) *wish = view->child->start;
+    API(StartWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(start_workflow_execution_request));
+    request->workflow_id = wish->workflow_id;
+    request->workflow_type = wish->workflow_type;
+    request->task_list = wish->task_list;
+    request->input = wish->input;
+    request->execution_start_to_close_timeout = wish->execution_start_to_close_timeout;
+    request->task_start_to_close_timeout = wish->task_start_to_close_timeout;
+    request->request_id = view->child->request_id;
+    request->workflow_id_reuse_policy = wish->workflow_id_reuse_policy;
+    request->retry_policy = wish->retry_policy;
+    request->cron_schedule = wish->cron_schedule;
+    request->cron_overlap_policy = wish->cron_overlap_policy;
+    request->memo = wish->memo;
+    request->search_attributes = wish->search_attributes;
+    request->header = wish->header;
+    request->active_cluster_selection_policy = view->policy; /* as its parent */
+    API(ParentExecutionInfo) *parent = message_new(arena, API_TYPE(parent_execution_info));
+    parent->domain_id = (char *)view->walk->source.domain_id;
+    parent->domain_name = (char *)view->domain_name;
+    parent->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    parent->workflow_execution->workflow_id = (char *)view->walk->source.workflow_id;
+    parent->workflow_execution->run_id = (char *)view->walk->source.run_id;
+    parent->initiated_id = view->child->initiated_id;
+    struct start_command command = {.request = request,
+                                    .partition_keys = view->partition_keys,
+                                    .partition_values = view->partition_values,
+                                    .partition_count = view->partition_count,
+                                    .parent = parent};
+    return engine_start(view->walk->engine, view->child->domain_id, &command, arena, answer);
+}
+
+struct start_result {
+    int64_t initiated_id;
+    const char *run_id; /* NULL: its id could not be used */
+};
+
+static struct error *
+decide_child_result(void *context, struct step *step)
+{
+    const struct start_result *result = context;
+    if (result->run_id == NULL)
+        return command_child_refused(step, result->initiated_id);
+    return command_child_started(step, result->initiated_id, result->run_id);
+}
+
+static struct error *
+decide_parent_knows(void *context, struct step *step)
+{
+    return command_parent_knows(step, context);
+}
+
+static struct error *
+give_first_decision(struct parent_view *view, const char *run_id)
+{
+    const STORED(PendingChild) *child = view->child;
+    struct origin origin = origin_of(view->walk, child);
+    struct run_key key = {child->domain_id, child->workflow_id, run_id};
+    struct error *err = errand_step_target(view->walk, &key, decide_parent_knows, &origin);
+    return errand_is_void(err) ? NULL : err;
+}
+
+/* The parent is open and does not know that the child runs. */
+static struct error *
+start_and_record(struct parent_view *view)
+{
+    struct start_answer answer = {0};
+    struct start_result result = {.initiated_id = view->child->initiated_id};
+    struct error *err = start_child(view, &answer);
+    if (err != NULL && err->kind != ERR_ALREADY_STARTED)
+        return err;
+    result.run_id = err == NULL ? answer.run_id : NULL;
+    if (err == NULL && !answer.is_new)
+        mark("child_start_repeated");
+    mark(err == NULL ? "child_started" : "child_refused");
+    err = errand_step_source(view->walk, decide_child_result, &result);
+    if (err == NULL)
+        return result.run_id == NULL ? NULL : give_first_decision(view, result.run_id);
+    if (!errand_is_void(err))
+        return err;
+    mark("parent_closed_meanwhile");
+    return end_child(view->walk, view->child);
+}
+
+struct error *
+errand_start_child(struct errand_walk *walk)
+{
+    struct parent_view view = {.walk = walk};
+    struct error *err = errand_step_source(walk, look_parent, &view);
+    if (err != NULL || view.child == NULL)
+        return errand_is_void(err) ? NULL : err;
+    if (!view.is_open)
+        return end_child(walk, view.child);
+    if (view.child->started_run_id[0] != '\0')
+        return give_first_decision(&view, view.child->started_run_id);
+    return start_and_record(&view);
+}
+
+/* --- all children of a closed run ---- */
+
+struct children_view {
+    struct errand_walk *walk;
+    vector_of(STORED(PendingChild) *) children; /* by initiated id, those of this portion */
+    bool has_more;
+};
+
+static int
+child_compare(const void *a, const void *b)
+{
+    int64_t one = (*(STORED(PendingChild) *const *)a)->initiated_id;
+    int64_t other = (*(STORED(PendingChild) *const *)b)->initiated_id;
+    return one < other ? -1 : one > other;
+}
+
+/* Those that were started; the others are looked after by the rows of their starts. */
+static struct error *
+look_children(void *context, struct step *step)
+{
+    struct children_view *view = context;
+    struct arena *arena = view->walk->arena;
+    const struct run *run = mutation_run(step->mutation);
+    vector_of(STORED(PendingChild) *) all = {0};
+    size_t cursor = 0;
+    void *value;
+    while (map64_next(run->children, &cursor, NULL, &value)) {
+        STORED(PendingChild) *child = value;
+        if (child->started_id != EVENT_NONE && child->parent_close_policy != POLICY(ABANDON) &&
+            (uint64_t)child->initiated_id > view->walk->errand->cursor)
+            vector_push_in(&all, arena, child);
+    }
+    if (all.count > 1)
+        qsort(all.items, all.count, sizeof all.items[0], child_compare);
+    int64_t portion = facts_integer(step->facts, DYNAMIC_PARENT_CLOSE_BATCH);
+    size_t count_max = portion < 1 ? 1 : (size_t)portion;
+    view->has_more = all.count > count_max;
+    for (size_t i = 0; i < all.count && i < count_max; i++)
+        vector_push_in(&view->children, arena, message_copy(arena, &all.items[i]->base));
+    return NULL;
+}
+
+struct error *
+errand_end_children(struct errand_walk *walk)
+{
+    struct children_view view = {.walk = walk};
+    struct error *err = errand_step_source(walk, look_children, &view);
+    if (err != NULL)
+        return errand_is_void(err) ? NULL : err;
+    for (size_t i = 0; i < view.children.count; i++) {
+        STORED(PendingChild) *child = view.children.items[i];
+        err = end_child(walk, child);
+        if (err != NULL)
+            return err;
+        walk->errand->cursor = (uint64_t)child->initiated_id;
+    }
+    walk->errand->has_more = view.has_more;
+    return NULL;
+}
