@@ -59,6 +59,10 @@ list_return(struct task_list *list, struct offer *offer)
     const struct task *task = offer->task;
     list->used = clock_monotonic();
     mark("task_returned");
+    if (task_is_query(task)) {
+        list_return_query(list, offer);
+        return;
+    }
     struct outstanding *row = task->row == 0 ? backlog_find(list, task->number) : NULL;
     if (task->row == 0 && (row == NULL || row->offer != NULL || row->is_done)) {
         offer_free(offer); /* the store has it, and it is or will be read again */
