@@ -108,6 +108,16 @@
     X(DYNAMIC_TASK_LIST_ISOLATION, "system.enableTasklistIsolation", KEY_FLAG, "false",            \
       "domainName", "Isolation groups count: runs are not started from a drained one.")            \
     X(DYNAMIC_RAW_HISTORY, "frontend.sendRawWorkflowHistory", KEY_FLAG, "false", "domainName",     \
-      "Clients that can read it get history as stored blobs.")
+      "Clients that can read it get history as stored blobs.")                                     \
+    X(DYNAMIC_STRONG_QUERY, "history.EnableConsistentQuery", KEY_FLAG, "true", "",                 \
+      "Queries may ask to see all that was acknowledged before them.")                             \
+    X(DYNAMIC_STRONG_QUERY_DOMAIN, "history.EnableConsistentQueryByDomain", KEY_FLAG, "false",     \
+      "domainName", "The same, of a domain.")                                                      \
+    X(DYNAMIC_BUFFERED_QUERIES, "history.MaxBufferedQueryCount", KEY_INTEGER, "1", "",             \
+      "Queries of a run that wait for a decision.")                                                \
+    X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
+      "Queries are refused.")                                                                      \
+    X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
+      "Queries go first to the worker that has the run in its memory.")
 
 #endif

@@ -157,6 +157,7 @@ struct tenure {
     struct outbox outbox;
     struct alarms alarms;
     struct map *watched; /* run id → struct watched */
+    struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
     bool is_record_due;
 };
@@ -304,5 +305,14 @@ void watches_free(struct tenure *tenure);
 void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
 /* The tenure is over. */
 void watches_lose(struct tenure *tenure);
+
+/* --- query.c ---- */
+
+void queries_init(struct tenure *tenure);
+void queries_free(struct tenure *tenure);
+/* A step of the run is durable: if the run has no decision now, its queries are free. */
+void queries_release(struct tenure *tenure, const struct run *run);
+/* The tenure is over. */
+void queries_lose(struct tenure *tenure);
 
 #endif

@@ -293,8 +293,10 @@ aftermath_run_done(struct tenure *tenure, const struct aftermath_run *done)
     loaded->durable_next_event_id = done->next_event_id;
     loaded->is_durably_closed = done->is_closed;
     run_compact(loaded->run);
-    if (!tenure->is_over)
-        watches_fire(tenure, loaded->run->core->run_id, done->next_event_id, done->is_closed);
+    if (tenure->is_over)
+        return;
+    watches_fire(tenure, loaded->run->core->run_id, done->next_event_id, done->is_closed);
+    queries_release(tenure, loaded->run);
 }
 
 static void
