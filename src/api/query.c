@@ -270,7 +270,8 @@ asker_proceed(void *argument)
         struct query_view view;
         struct error *err = atomic_load(&parked->api->is_draining) ? draining_error(asker) : NULL;
         if (err == NULL)
-            err = engine_query_view(parked->api->options.engine, &asker->key, parked->arena, &view);
+            err = engine_query_view(parked->api->options.engine, &asker->key, asker->is_strong,
+                                    parked->arena, &view);
         if (err == NULL && parked->call != NULL)
             err = go_on(asker, &view);
         if (asker->hand == HAND_SHARD)

@@ -100,7 +100,8 @@ show(struct parked_poll *waiting, API(PollForDecisionTaskResponse) *response,
     const struct task *task = waiting->poll.task;
     struct run_key key = {task->run_domain_id, task->workflow_id, task->run_id};
     struct query_view view;
-    struct error *err = engine_query_view(parked->api->options.engine, &key, parked->arena, &view);
+    struct error *err =
+        engine_query_view(parked->api->options.engine, &key, false, parked->arena, &view);
     if (err == NULL)
         err = message_decode_as(parked->arena, ERR_CORRUPT, API_TYPE(workflow_query),
                                 arena_slice(parked->arena, task->query), &response->query);

@@ -106,8 +106,11 @@ struct query_view {
     int64_t sticky_timeout;                           /* seconds */
     const char *client_name, *client_feature_version; /* of its last worker, or "" */
 };
+/* `is_strong`: all that was acknowledged before the call is seen, even if another host took the
+ * shard and nobody has noticed. */
 must_use struct error *engine_query_view(struct engine *engine, const struct run_key *key,
-                                         struct arena *arena, struct query_view *view);
+                                         bool is_strong, struct arena *arena,
+                                         struct query_view *view);
 
 /* --- tasks and workers --------------------------------------------------------------------------
  */

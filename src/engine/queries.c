@@ -78,11 +78,11 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
 }
 
 struct error *
-engine_query_view(struct engine *engine, const struct run_key *key, struct arena *arena,
-                  struct query_view *view)
+engine_query_view(struct engine *engine, const struct run_key *key, bool is_strong,
+                  struct arena *arena, struct query_view *view)
 {
     struct query_look look = {engine, view, arena};
-    return engine_look(engine, key, look_query, &look, arena);
+    return (is_strong ? engine_look_surely : engine_look)(engine, key, look_query, &look, arena);
 }
 
 /* --- a completed decision ---- */

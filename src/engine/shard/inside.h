@@ -222,6 +222,9 @@ must_use struct error *workflow_load_current(struct tenure *tenure, struct workf
 must_use struct error *workflow_load_run(struct tenure *tenure, struct workflow *workflow,
                                          const char *run_id, struct arena *arena,
                                          struct loaded_run **loaded);
+/* Is it sure that nobody has overtaken us? Yields. Errors: ERR_SHARD_OWNERSHIP_LOST, the store's.
+ */
+must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* The id as it is in memory, without pin and lock; NULL: not there. */
 struct workflow *workflow_find(struct tenure *tenure, const struct run_key *key,
                                struct arena *arena);

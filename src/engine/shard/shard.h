@@ -90,6 +90,12 @@ must_use struct error *shard_look(struct shard *shard, const struct run_key *key
                                   void (*look)(void *context, const struct run *run,
                                                const STORED(CurrentRecord) *current),
                                   void *context, struct arena *arena);
+/* The same, and makes sure that nobody had overtaken this owner when it looked: what was
+ * acknowledged before the call, by whichever owner, was seen. */
+must_use struct error *shard_look_surely(struct shard *shard, const struct run_key *key,
+                                         void (*look)(void *context, const struct run *run,
+                                                      const STORED(CurrentRecord) *current),
+                                         void *context, struct arena *arena);
 
 /* --- the outbox --------------------------------------------------------------------------------
  */
