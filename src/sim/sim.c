@@ -48,12 +48,23 @@ host_config(const struct sim_host *host, struct arena *arena)
     return config;
 }
 
+static struct dynamic *
+host_settings(const struct sim_host *host, struct arena *arena)
+{
+    struct dynamic *dynamic = dynamic_new(NULL);
+    const char *settings = host->sim->settings;
+    struct error *err =
+        settings == NULL ? NULL : dynamic_load(dynamic, slice_text(settings), "sim", arena);
+    check(err == NULL);
+    return dynamic;
+}
+
 static struct error *
 life_begin(struct life *life, struct sim_host *host)
 {
     life->arena = arena_new(0);
     life->config = host_config(host, life->arena);
-    life->dynamic = dynamic_new(NULL);
+    life->dynamic = host_settings(host, life->arena);
     life->metrics = metrics_new();
     life->store = memory_open(host->base);
     host->store_handle = memory_handle(life->store);

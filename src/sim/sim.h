@@ -36,7 +36,8 @@ struct sim {
     struct world *world;
     struct arena *arena; /* of the configs */
     unsigned count;
-    bool is_group; /* each host is a cluster */
+    bool is_group;        /* each host is a cluster */
+    const char *settings; /* dynamic ones, of hosts that start from now on; NULL: defaults */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct host *client; /* where a test's clients run; never crashes */
 };

@@ -18,6 +18,8 @@ must_use struct error *workflow_call_at(struct workflow_load *load, struct load_
                                         const char *path, const ProtobufCMessage *request,
                                         const ProtobufCMessageDescriptor *type,
                                         ProtobufCMessage **response);
+/* Errors that a server gives while it is hurt, or because a call came late or twice. */
+bool workflow_is_expected(const struct error *err);
 /* A host by chance. */
 unsigned workflow_any_host(const struct workflow_load *load);
 API(TaskList) *workflow_task_list(struct arena *arena);
@@ -49,6 +51,9 @@ struct plan_step {
 void plan_decide(const struct history_seen *seen, const char *marker, struct arena *arena,
                  struct plan_step *step);
 
+/* The answer to a query after this history: which signals it has, as a number of bits. */
+const char *plan_answer(const struct history_seen *seen, struct arena *arena);
+
 /* The ledger: notes what a worker saw; checks it against what was seen before. `stored` events are
  * in the history for ever (those of a transient decision are not). */
 void ledger_see(struct workflow_load *load, const char *run_id, API(HistoryEvent) *const *events,
@@ -63,6 +68,19 @@ void ledger_check_history(struct workflow_load *load, const char *run_id,
 
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);
+
+/* A client asks about its workflow, and judges the answer. */
+void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
+                    struct load_clients *clients);
+
+/* What a worker does with queries: the task is one alone; or it has some beside a decision, whose
+ * results go into the completion. */
+void workflow_answer_query(struct workflow_load *load, struct load_call *call,
+                           const API(PollForDecisionTaskResponse) *task,
+                           const struct history_seen *seen);
+void workflow_add_results(const API(PollForDecisionTaskResponse) *task,
+                          const struct history_seen *seen, struct arena *arena,
+                          API(RespondDecisionTaskCompletedRequest) *completion);
 
 /* Fibers. */
 void workflow_client_main(void *argument);

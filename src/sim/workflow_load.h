@@ -12,7 +12,9 @@
  *   2. every workflow ends, as its plan says;
  *   3. no timer fires early, no activity is retried before its time;
  *   4. what somebody saw of a history is still there at the end: nothing was visible that a crash
- *      took back. */
+ *      took back;
+ *   5. a strong query sees every signal that was acknowledged before it was asked, and no query
+ *      sees a signal that nobody sent. */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -41,6 +43,7 @@ struct workflow_entry {
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
+    unsigned signals_sent;    /* bit per signal: perhaps without an answer */
     bool is_end_acknowledged; /* cancel or terminate */
 };
 
@@ -66,6 +69,7 @@ struct workflow_load {
     unsigned clients_running, workers_running;
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
+    uint64_t queries, queries_answered;
     struct verdict verdict;
 };
 

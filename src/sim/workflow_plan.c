@@ -187,3 +187,12 @@ plan_decide(const struct history_seen *seen, const char *marker, struct arena *a
     int kind = (int)next->attributes_case;
     step->is_closing = kind != DECISION(SCHEDULE_ACTIVITY_TASK) && kind != DECISION(START_TIMER);
 }
+
+const char *
+plan_answer(const struct history_seen *seen, struct arena *arena)
+{
+    struct progress progress = {0};
+    for (size_t i = 0; i < seen->count; i++)
+        follow(&progress, seen->events[i]);
+    return arena_format(arena, "%u", progress.heard);
+}

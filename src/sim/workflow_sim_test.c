@@ -15,16 +15,32 @@
 
 /* What the storms must have come to together, or they have proven little. */
 static const char *const marks[] = {
-    "crash_while_serving", "crash_while_starting", "clean_stop",
-    "cut_inbound",         "cut_outbound",         "break",
-    "shard_taken",         "shard_lost",           "task_offered_again",
-    "decision_timed_out",  "activity_retried",     "alarm_rearmed",
-    "buffered_flushed",    "request_repeated",     "poll_withdrawn",
-    "continued_as_new",    "unhandled_decision",
+    "crash_while_serving",
+    "crash_while_starting",
+    "clean_stop",
+    "cut_inbound",
+    "cut_outbound",
+    "break",
+    "shard_taken",
+    "shard_lost",
+    "task_offered_again",
+    "decision_timed_out",
+    "activity_retried",
+    "alarm_rearmed",
+    "buffered_flushed",
+    "request_repeated",
+    "poll_withdrawn",
+    "continued_as_new",
+    "unhandled_decision",
+    "query_rides_on_decision",
+    "query_set_free",
+    "strong_query_answered",
+    "eventual_query_answered",
 };
 
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
+    uint64_t queries, queries_answered;
     uint64_t marks[array_length(marks)];
 };
 
@@ -40,6 +56,7 @@ run_storm(const struct storm *storm)
 {
     struct sim sim;
     sim_open_cluster(&sim, &(struct world_options){.seed = storm->seed}, storm->hosts, 2);
+    sim.settings = "history.EnableConsistentQueryByDomain: [{value: true}]";
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
     for (unsigned i = 0; i < sim.count; i++)
@@ -58,6 +75,8 @@ run_storm(const struct storm *storm)
         .failed = load->failed,
         .repeats = load->repeats,
         .dropped = load->tasks_dropped,
+        .queries = load->queries,
+        .queries_answered = load->queries_answered,
     };
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
@@ -96,6 +115,7 @@ usual_storm(uint64_t seed)
 TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crashes)
 {
     uint64_t counts[array_length(marks)] = {0}, workflows = 0, repeats = 0, dropped = 0;
+    uint64_t queries = 0, answered = 0;
     for (int i = 0; i < test_seed_count(); i++) {
         struct storm storm = usual_storm(test_seed(i));
         struct outcome outcome = run_storm(&storm);
@@ -104,7 +124,11 @@ TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crash
         workflows += outcome.workflows;
         repeats += outcome.repeats;
         dropped += outcome.dropped;
+        queries += outcome.queries;
+        answered += outcome.queries_answered;
     }
+    printf("    %llu queries, %llu of them answered\n", (unsigned long long)queries,
+           (unsigned long long)answered);
     printf("    %llu workflows, %llu repeated calls, %llu tasks dropped by workers\n",
            (unsigned long long)workflows, (unsigned long long)repeats, (unsigned long long)dropped);
     EXPECT(workflows > 0 && repeats + dropped > 0);
