@@ -44,6 +44,8 @@ struct fixture {
 
 /* In a fiber of loop 0. The domain "orders" is there. */
 void fixture_open(struct fixture *fixture, const char *address);
+/* The same as cluster0 of a group of two, and "orders" is a domain of both, active here. */
+void fixture_open_in_group(struct fixture *fixture, const char *address);
 void fixture_close(struct fixture *fixture);
 
 /* One call; *response, of the type, is in the fixture's arena. */
@@ -60,6 +62,7 @@ void fixture_set(struct fixture *fixture, const char *yaml);
 /* Runs body(fixture) on a server in a simulated world with a virtual clock; nothing may be left of
  * it afterwards. */
 void fixture_run(void (*body)(struct fixture *fixture));
+void fixture_run_in_group(void (*body)(struct fixture *fixture));
 
 /* --- requests, ready to be changed and sent
  * ------------------------------------------------------- */

@@ -10,7 +10,8 @@
 struct api_loop {
     struct list parked; /* struct parked: calls that wait here */
     struct latch open;  /* as many */
-    struct map *askers; /* query id → struct asker: queries that wait for a worker's answer */
+    struct map *askers; /* query id → struct asker: queries that wait for an answer */
+    size_t asked_bytes; /* of them, about */
 };
 
 struct api {

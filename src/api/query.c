@@ -1,4 +1,4 @@
-/* query.c - QueryWorkflow: a question about a run that one of its workers answers.
+/* query.c - the way of a query: a question about a run that one of its workers answers.
  *
  * Queries change nothing and are in memory alone. There are two ways to a worker. A query that need
  * not see everything, or that nothing could escape (the run is closed, or has no decision to be
@@ -13,33 +13,49 @@
 
 #include <stdio.h>
 
-#include "api/validate.h"
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "matching/matching.h"
+#include "wire/errors.h"
 #include "wire/message.h"
 
-#define FIRST_WAIT_MIN NS_PER_S         /* for the first decision */
-#define FIRST_MARGIN   NS_PER_S         /* before the caller's deadline */
-#define PAUSE          (20 * NS_PER_MS) /* when it was woken for nothing */
+#define FIRST_WAIT_MIN  NS_PER_S /* for the first decision */
+#define FIRST_MARGIN    NS_PER_S /* before the caller's deadline */
+#define ASKER_BYTES     4096
+#define ASKED_BYTES_MAX ((size_t)256 * 1024 * 1024) /* of a loop */
+#define PAUSE           (20 * NS_PER_MS)            /* when it was woken for nothing */
 
 /* --- answers -------------------------------------------------------------------------------------
  */
 
-struct asker *
-asker_find(const struct api *api, const char *id)
+static struct api_loop *
+here(struct api *api)
 {
-    return map_get(api->loops[loop_index(loop_self())].askers, slice_text(id));
+    return &api->loops[loop_index(loop_self())];
+}
+
+struct asker *
+asker_find(struct api *api, const char *id)
+{
+    return map_get(here(api)->askers, slice_text(id));
+}
+
+/* What a query takes while it waits: here, and as a task. */
+static size_t
+weight_of(struct slice question)
+{
+    return ASKER_BYTES + 3 * question.length;
 }
 
 void
 asker_end(struct asker *asker)
 {
     check(asker->home == loop_self() && asker->hand != HAND_SHARD);
-    void *removed =
-        map_remove(asker->parked.api->loops[loop_index(asker->home)].askers, slice_text(asker->id));
-    check(removed == asker);
+    struct api_loop *loop = here(asker->parked.api);
+    void *removed = map_remove(loop->askers, slice_text(asker->id));
+    check(removed == asker && loop->asked_bytes >= weight_of(asker->question));
+    loop->asked_bytes -= weight_of(asker->question);
     timer_stop(&asker->timer);
     if (asker->wait.result_arena != NULL)
         arena_free(asker->wait.result_arena);
@@ -324,88 +340,31 @@ hurry(struct parked *parked)
  */
 
 static void
-begin(struct rpc_call *call, const struct call_domain *domain,
-      const API(QueryWorkflowRequest) *request)
+make_id(struct asker *asker)
 {
-    struct arena *arena = arena_new(4096);
-    struct asker *asker = arena_make(arena, struct asker);
-    const API(WorkflowExecution) *execution = request->workflow_execution;
-    int64_t now = clock_monotonic(), latest = grpc_call_deadline(call->grpc) - FIRST_MARGIN;
-    asker->parked = (struct parked){.api = api_of(call), .arena = arena, .hurry = hurry};
-    asker->home = loop_self();
-    asker->domain_name = arena_text(arena, domain->name);
-    asker->key = (struct run_key){.domain_id = arena_text(arena, domain->id),
-                                  .workflow_id = arena_text(arena, execution->workflow_id),
-                                  .run_id = arena_text(arena, execution->run_id)};
-    asker->question = message_encode(arena, &request->query->base);
-    asker->is_strong = request->query_consistency_level ==
-                       API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG);
-    asker->reject_condition = request->query_reject_condition;
-    asker->first_deadline = latest > now + FIRST_WAIT_MIN ? latest : now + FIRST_WAIT_MIN;
     struct uuid uuid = uuid_new_v4();
     char text[UUID_TEXT_LENGTH + 1];
     uuid_format(&uuid, text);
     snprintf(asker->id, sizeof asker->id, "%s-%u", text, loop_index(asker->home));
-    timer_init(&asker->timer, time_is_over);
-    shard_wait_init(asker);
-    map_put(api_of(call)->loops[loop_index(asker->home)].askers, slice_text(asker->id), asker);
-    parked_begin(&asker->parked, call);
-    fiber_start("query", asker_proceed, asker);
-}
-
-static struct error *
-check_strong(const struct limits *limits, const API(QueryWorkflowRequest) *request)
-{
-    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    if (request->query_consistency_level !=
-        API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG))
-        return NULL;
-    bool is_enabled = dynamic_flag(limits->dynamic, DYNAMIC_STRONG_QUERY, &filter);
-    filter.domain_name = limits->domain;
-    if (is_enabled && dynamic_flag(limits->dynamic, DYNAMIC_STRONG_QUERY_DOMAIN, &filter))
-        return NULL;
-    return error_new(limits->arena, ERR_BAD_REQUEST,
-                     "cluster or domain does not enable strongly consistent query but strongly "
-                     "consistent query was requested");
-}
-
-static struct error *
-check_question(const struct limits *limits, const API(WorkflowQuery) *query)
-{
-    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    filter.domain_name = limits->domain;
-    if (dynamic_flag(limits->dynamic, DYNAMIC_DISALLOW_QUERY, &filter))
-        return error_new(limits->arena, ERR_BAD_REQUEST,
-                         "Domain is not allowed to query, please contact cadence team to "
-                         "re-enable queries.");
-    if (query == NULL)
-        return error_new(limits->arena, ERR_BAD_REQUEST, "WorkflowQuery is not set on request.");
-    if (query->query_type[0] == '\0')
-        return error_new(limits->arena, ERR_BAD_REQUEST, "QueryType is not set on request.");
-    return NULL;
 }
 
 struct error *
-api_query_workflow(struct rpc_call *call)
+asker_begin(struct asker *asker, struct rpc_call *call)
 {
-    const API(QueryWorkflowRequest) *request = (const API(QueryWorkflowRequest) *)call->request;
-    struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
-    struct call_domain domain;
-    struct error *err = validate_domain_name(&limits);
-    if (err == NULL)
-        err = validate_execution(request->workflow_execution, call->arena);
-    if (err == NULL)
-        err = check_question(&limits, request->query);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
-    if (err == NULL)
-        err = validate_blob(&limits, validate_payload_size(request->query->query_args));
-    if (err == NULL)
-        err = check_strong(&limits, request);
-    if (err != NULL)
-        return err;
-    if (fiber_is_cancelled())
-        return error_new(call->arena, ERR_CANCELLED, "the caller has gone");
-    begin(call, &domain, request);
+    struct api_loop *loop = here(api_of(call));
+    if (loop->asked_bytes >= ASKED_BYTES_MAX)
+        return errors_service_busy(call->arena, "", "Too many queries wait for an answer.");
+    asker->parked.api = api_of(call);
+    asker->parked.hurry = hurry;
+    asker->home = loop_self();
+    int64_t now = clock_monotonic(), latest = grpc_call_deadline(call->grpc) - FIRST_MARGIN;
+    asker->first_deadline = latest > now + FIRST_WAIT_MIN ? latest : now + FIRST_WAIT_MIN;
+    make_id(asker);
+    timer_init(&asker->timer, time_is_over);
+    shard_wait_init(asker);
+    map_put(loop->askers, slice_text(asker->id), asker);
+    loop->asked_bytes += weight_of(asker->question);
+    parked_begin(&asker->parked, call);
+    fiber_start("query", asker_proceed, asker);
     return NULL;
 }

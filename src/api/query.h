@@ -1,4 +1,5 @@
-/* query.h - a query that waits, as a record: shared by query.c (its way), query_wait.c (waiting at
+/* query.h - a query that waits, as a record: shared by query_admit.c (its
+ * beginning), query.c (its way), query_wait.c (waiting at
  * the shard) and query_task.c (the worker's side).
  *
  * All of an asker happens on the loop of its call, but for its records at the shard. It is in one
@@ -50,13 +51,17 @@ struct asker {
 
 /* --- query.c ---- */
 
+/* Parks the call: from now on the asker, with its question and run, lives by itself. Error:
+ * ERR_SERVICE_BUSY (then it is the caller's still). */
+must_use struct error *asker_begin(struct asker *asker, struct rpc_call *call);
+
 /* Looks at the run and does what comes next. In a fiber of its own. */
 void asker_proceed(void *asker);
 /* Answers, if somebody still waits for it. Errors live in the asker's arena. */
 void asker_answer(struct asker *asker, const API(WorkflowQueryResult) *result);
 void asker_fail(struct asker *asker, struct error *err);
 /* The query with this id, on its loop; NULL: nobody waits for it. */
-struct asker *asker_find(const struct api *api, const char *id);
+struct asker *asker_find(struct api *api, const char *id);
 /* Nobody has it any more: frees it. */
 void asker_end(struct asker *asker);
 

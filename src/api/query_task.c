@@ -20,7 +20,7 @@
 
 /* A message to the asker of a query. */
 struct asker_call {
-    const struct api *api;
+    struct api *api;
     const char *id;
     const char *domain_id;
     const API(WorkflowQueryResult) *result; /* NULL: see `failure` */

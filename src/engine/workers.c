@@ -20,8 +20,8 @@ static struct error *
 decide_start_decision(void *context, struct step *step)
 {
     struct start_task_wish *wish = context;
-    struct error *err = command_start_decision(step, &wish->name, wish->request_id, wish->identity,
-                                               wish->decision);
+    struct error *err =
+        command_start_decision(step, &wish->name, wish->request_id, wish->identity, wish->decision);
     if (err == NULL)
         shard_ride_queries(wish->shard, mutation_run(step->mutation), step->arena, wish->decision);
     return err;
