@@ -115,11 +115,12 @@ show(struct parked_poll *waiting, API(PollForDecisionTaskResponse) *response,
     return decision_show_query(parked->api, &query, parked->arena, response, history);
 }
 
-/* Whether another worker may be asked instead. */
+/* Whether another worker, or the same a little later, may get it instead: the poller's time is
+ * over, or too much is on its way to another loop. */
 static bool
-is_about_poller(const struct error *err)
+may_be_shown_again(const struct error *err)
 {
-    return err->kind == ERR_DEADLINE || err->kind == ERR_CANCELLED;
+    return err->kind == ERR_DEADLINE || err->kind == ERR_CANCELLED || err->kind == ERR_BUSY;
 }
 
 static void
@@ -159,7 +160,7 @@ poll_show_query(struct parked_poll *waiting)
     struct pieces history;
     if (err == NULL)
         err = show(waiting, response, &history);
-    if (parked->call == NULL || (err != NULL && is_about_poller(err))) {
+    if (parked->call == NULL || (err != NULL && may_be_shown_again(err))) {
         give_back(waiting);
     } else if (err != NULL) {
         give_up(waiting, &asker, err);
