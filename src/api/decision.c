@@ -8,6 +8,7 @@
 
 #include "api/tokens.h"
 #include "base/check.h"
+#include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -117,17 +118,23 @@ decision_token(const struct started_decision *decision, struct arena *arena)
     return task_token_write(&token, arena);
 }
 
+static API(WorkflowExecution) *
+name_execution(const char *workflow_id, const char *run_id, struct arena *arena)
+{
+    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
+    execution->workflow_id = (char *)workflow_id;
+    execution->run_id = (char *)run_id;
+    return execution;
+}
+
 struct error *
 decision_show(struct api *api, const struct started_decision *decision, struct arena *arena,
               API(PollForDecisionTaskResponse) *response, struct pieces *history)
 {
     const struct decision_start *start = decision->start;
     check(start->next_event_id > 0 && start->started_id > start->schedule_id);
-    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
-    execution->workflow_id = (char *)decision->workflow_id;
-    execution->run_id = (char *)start->run_id;
     response->task_token = presence_make_bytes(decision_token(decision, arena));
-    response->workflow_execution = execution;
+    response->workflow_execution = name_execution(decision->workflow_id, start->run_id, arena);
     response->workflow_type = (API(WorkflowType) *)start->workflow_type;
     response->previous_started_event_id =
         presence_make_int64(arena, (struct maybe_int64){.is_set = start->previous_started_id > 0,
@@ -139,5 +146,36 @@ decision_show(struct api *api, const struct started_decision *decision, struct a
     response->started_time = presence_make_timestamp(arena, start->started_time);
     response->next_event_id = start->next_event_id;
     response->total_history_bytes = start->history_bytes;
+    response->queries = start->queries;
+    response->n_queries = start->query_count;
+    if (response->n_queries > 0)
+        wire_map_sort(arena, response->queries, &response->n_queries);
     return show_history(api, decision, arena, response, history);
+}
+
+struct error *
+decision_show_query(struct api *api, const struct started_query *query, struct arena *arena,
+                    API(PollForDecisionTaskResponse) *response, struct pieces *history)
+{
+    const struct query_view *view = query->view;
+    struct decision_start start = {
+        .next_event_id = view->next_event_id,
+        .first_event_id = query->is_sticky ? view->next_event_id : 1,
+        .run_id = view->run_id,
+        .branch = view->branch,
+    };
+    struct started_decision decision = {.domain_id = "",
+                                        .domain_name = query->domain_name,
+                                        .workflow_id = query->workflow_id,
+                                        .start = &start};
+    response->workflow_execution = name_execution(query->workflow_id, view->run_id, arena);
+    response->workflow_type = (API(WorkflowType) *)view->workflow_type;
+    response->previous_started_event_id = presence_make_int64(
+        arena, (struct maybe_int64){.is_set = true, .value = view->previous_started_id});
+    response->workflow_execution_task_list = message_new(arena, API_TYPE(task_list));
+    response->workflow_execution_task_list->name = (char *)view->list;
+    response->workflow_execution_task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    response->next_event_id = view->next_event_id;
+    response->total_history_bytes = view->history_bytes;
+    return show_history(api, &decision, arena, response, history);
 }

@@ -20,6 +20,19 @@ must_use struct error *decision_show(struct api *api, const struct started_decis
                                      API(PollForDecisionTaskResponse) *response,
                                      struct pieces *history);
 
+/* A query that a worker gets alone. */
+struct started_query {
+    const char *domain_name;
+    const char *workflow_id;
+    const struct query_view *view;
+    bool is_sticky; /* the worker has the run in its memory: no history */
+};
+/* The same for a query: what follows from the run, but the token and the question. */
+must_use struct error *decision_show_query(struct api *api, const struct started_query *query,
+                                           struct arena *arena,
+                                           API(PollForDecisionTaskResponse) *response,
+                                           struct pieces *history);
+
 /* A branch as page tokens name it. */
 struct slice history_branch_bytes(const struct history_branch *branch, struct arena *arena);
 

@@ -70,33 +70,58 @@ open_door(struct fixture *fixture, const char *address)
         &(struct grpc_client_options){.address = grpc_server_address(fixture->server)});
 }
 
+#define GROUP                                                                                      \
+    "clusterGroupMetadata:\n"                                                                      \
+    "  failoverVersionIncrement: 10\n"                                                             \
+    "  primaryClusterName: cluster0\n"                                                             \
+    "  currentClusterName: cluster0\n"                                                             \
+    "  clusterGroup:\n"                                                                            \
+    "    cluster0: {enabled: true, initialFailoverVersion: 1, rpcName: cadence-frontend, "         \
+    "rpcAddress: 'server:7833', rpcTransport: grpc}\n"                                             \
+    "    cluster1: {enabled: true, initialFailoverVersion: 2, rpcName: cadence-frontend, "         \
+    "rpcAddress: 'other:7833', rpcTransport: grpc}\n"
+
 static void
-register_domain(struct fixture *fixture, const char *name)
+make_global(struct fixture *fixture, API(RegisterDomainRequest) *request)
+{
+    request->is_global_domain = true;
+    request->active_cluster_name = "cluster0";
+    request->n_clusters = 2;
+    request->clusters = arena_zalloc(fixture->arena, 2, sizeof *request->clusters);
+    for (int i = 0; i < 2; i++) {
+        request->clusters[i] =
+            message_new(fixture->arena, API_TYPE(cluster_replication_configuration));
+        request->clusters[i]->cluster_name = arena_format(fixture->arena, "cluster%d", i);
+    }
+}
+
+static void
+register_domain(struct fixture *fixture, const char *name, bool is_global)
 {
     API(RegisterDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(register_domain_request));
     API(RegisterDomainResponse) *response;
     request->name = (char *)name;
+    if (is_global)
+        make_global(fixture, request);
     request->workflow_execution_retention_period =
         presence_make_duration(fixture->arena, 24 * 3600);
     EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
                            API_TYPE(register_domain_response), &response));
 }
 
-void
-fixture_open(struct fixture *fixture, const char *address)
+/* Alone (no group), in a given group, or in the group of two that the config says. */
+static void
+open_all(struct fixture *fixture, const char *address, const struct cluster_group *group,
+         bool is_in_group)
 {
-    fixture_open_in(fixture, NULL, address);
-}
-
-void
-fixture_open_in(struct fixture *fixture, const struct cluster_group *group, const char *address)
-{
-    *fixture = (struct fixture){.arena = arena_new(0),
-                                .base = memory_base_new(1),
-                                .config = config_default(),
-                                .timeout = 10 * NS_PER_S};
+    *fixture = (struct fixture){
+        .arena = arena_new(0), .base = memory_base_new(1), .timeout = 10 * NS_PER_S};
     fixture->phase = SERVER_READY;
+    if (is_in_group)
+        EXPECT_OK(config_parse(slice_text(GROUP), "test", NULL, fixture->arena, &fixture->config));
+    else
+        fixture->config = config_default();
     fixture->group = group;
     if (group == NULL)
         EXPECT_OK(cluster_group_load(fixture->config, fixture->arena, &fixture->group));
@@ -105,7 +130,25 @@ fixture_open_in(struct fixture *fixture, const struct cluster_group *group, cons
     fixture->store = memory_open(fixture->base);
     open_owners(fixture);
     open_door(fixture, address);
-    register_domain(fixture, "orders");
+    register_domain(fixture, "orders", is_in_group);
+}
+
+void
+fixture_open_in(struct fixture *fixture, const struct cluster_group *group, const char *address)
+{
+    open_all(fixture, address, group, false);
+}
+
+void
+fixture_open(struct fixture *fixture, const char *address)
+{
+    open_all(fixture, address, NULL, false);
+}
+
+void
+fixture_open_in_group(struct fixture *fixture, const char *address)
+{
+    open_all(fixture, address, NULL, true);
 }
 
 void

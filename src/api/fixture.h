@@ -47,6 +47,8 @@ void fixture_open(struct fixture *fixture, const char *address);
 /* The same in a cluster of that group; NULL: alone. */
 void fixture_open_in(struct fixture *fixture, const struct cluster_group *group,
                      const char *address);
+/* The same as cluster0 of a group of two, and "orders" is a domain of both, active here. */
+void fixture_open_in_group(struct fixture *fixture, const char *address);
 void fixture_close(struct fixture *fixture);
 
 /* One call; *response, of the type, is in the fixture's arena. */
@@ -64,6 +66,7 @@ void fixture_set(struct fixture *fixture, const char *yaml);
  * it afterwards. */
 void fixture_run(void (*body)(struct fixture *fixture));
 void fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture));
+void fixture_run_in_group(void (*body)(struct fixture *fixture));
 
 /* --- requests, ready to be changed and sent
  * ------------------------------------------------------- */

@@ -8,6 +8,7 @@ struct scene {
     const struct cluster_group *group;
     void (*body)(struct fixture *fixture);
     struct host *host;
+    bool is_in_group;
 };
 
 static void
@@ -15,7 +16,10 @@ run(void *argument)
 {
     struct scene *scene = argument;
     struct fixture fixture;
-    fixture_open_in(&fixture, scene->group, "server:7833");
+    if (scene->is_in_group)
+        fixture_open_in_group(&fixture, "server:7833");
+    else
+        fixture_open_in(&fixture, scene->group, "server:7833");
     scene->body(&fixture);
     fixture_close(&fixture);
 }
@@ -27,22 +31,39 @@ is_over(void *context)
     return !host_is_running(scene->host);
 }
 
-void
-fixture_run(void (*body)(struct fixture *fixture))
-{
-    fixture_run_in(NULL, body);
-}
-
-void
-fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture))
+static void
+run_scene(void (*body)(struct fixture *fixture), const struct cluster_group *group,
+          bool is_in_group)
 {
     for (int i = 0; i < test_seed_count() && i < 3; i++) {
         struct world *world = world_new(.seed = test_seed(i));
         struct scene scene = {
-            .group = group, .body = body, .host = world_add_host(world, "server", 2)};
+            .group = group,
+            .body = body,
+            .host = world_add_host(world, "server", 2),
+            .is_in_group = is_in_group,
+        };
         host_start(scene.host, run, &scene);
         EXPECT(world_run_until(world, is_over, &scene, LIMIT));
         EXPECT_EQ(host_heap_blocks(scene.host), 0);
         world_free(world);
     }
+}
+
+void
+fixture_run(void (*body)(struct fixture *fixture))
+{
+    run_scene(body, NULL, false);
+}
+
+void
+fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture))
+{
+    run_scene(body, group, false);
+}
+
+void
+fixture_run_in_group(void (*body)(struct fixture *fixture))
+{
+    run_scene(body, NULL, true);
 }

@@ -2,8 +2,8 @@
  *
  * At stake: what a call, a poll, a list and a shard tell each other crosses threads. Method: many
  * runs side by side, each with an activity, by workers on every loop, while readers wait for the
- * end. */
-#include "api/fixture.h"
+ * end and others ask queries, weak and strong ones. */
+#include "api/asking.h"
 #include "fiber/linux/linux.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
@@ -49,7 +49,7 @@ decide(struct fixture *fixture, const API(PollForDecisionTaskResponse) *task)
 {
     bool is_first = task->previous_started_event_id == NULL;
     API(Decision) *decision = is_first ? decide_activity(fixture, "1") : decide_end(fixture);
-    run_complete(fixture, fixture_complete(fixture, task->task_token, decision));
+    run_complete(fixture, asking_complete(fixture, task, decision, "riding"));
 }
 
 /* Polls for decisions and activities in turn until all runs have ended. */
@@ -59,17 +59,38 @@ worker_run(void *argument)
     struct flow *flow = argument;
     struct fixture fixture;
     connect_here(&fixture, flow->fixture);
+    asking_as(&fixture, "uber-go", "1.7.0");
     fixture.timeout = 3 * NS_PER_S;
     while (atomic_load(&flow->ended) < RUNS) {
         API(PollForDecisionTaskResponse) *decision = poll_decision(&fixture, "work");
-        if (decision->task_token.len > 0)
+        if (decision->query != NULL)
+            EXPECT_OK(
+                respond_query(&fixture, decision->task_token, asking_result(&fixture, "alone")));
+        else if (decision->task_token.len > 0)
             decide(&fixture, decision);
         API(PollForActivityTaskResponse) *activity = poll_activity(&fixture, "work");
         if (activity->task_token.len > 0)
             complete_activity(&fixture, activity);
         arena_reset(fixture.arena);
+        asking_as(&fixture, "uber-go", "1.7.0"); /* lies in the arena */
     }
     disconnect(&fixture);
+}
+
+/* Some are cancelled in the middle. */
+static void
+query(struct fixture *fixture, const char *workflow_id, int number)
+{
+    struct asking asking;
+    API(QueryWorkflowRequest) *request = asking_request(fixture, workflow_id);
+    if (number % 2 == 0)
+        request->query_consistency_level =
+            API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG);
+    asking_begin(&asking, fixture, request);
+    if (number % 3 == 2)
+        fiber_cancel(asking.fiber);
+    asking_wait(&asking);
+    EXPECT(asking.err == NULL || number % 3 == 2);
 }
 
 /* Starts runs and waits for the end of each. */
@@ -82,6 +103,7 @@ client_run(void *argument)
     for (int i = 0; i < RUNS / 2; i++) {
         const char *id = arena_format(fixture.arena, "%u-%d", loop_index(loop_self()), i);
         run_start(&fixture, id);
+        query(&fixture, id, i);
         API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(&fixture, id);
         request->wait_for_new_event = true;
         request->history_event_filter_type =
@@ -115,6 +137,7 @@ flow(void *argument)
     struct fixture fixture;
     struct latch done;
     fixture_open(&fixture, "127.0.0.1:0");
+    fixture_set(&fixture, "history.EnableConsistentQueryByDomain: [{value: true}]");
     struct flow shared = {.fixture = &fixture};
     struct fibers fibers[2 + WORKERS];
     latch_init(&done, array_length(fibers));

@@ -21,11 +21,14 @@ static const struct client {
     const char *newest;            /* feature version that the protocol here covers */
     const char *already_completed; /* feature version from which that error is known */
     const char *raw_history;       /* feature version from which blobs of history are read */
+    const char *sticky_query;      /* as a worker: answers queries from its memory; NULL: never */
+    const char *strong_query;      /* as a worker: answers queries that ride on decisions */
 } clients[] = {
-    {"uber-go", "1.7.0", "1.7.0", "1.6.0"},
-    {"uber-java", "1.5.0", "1.4.0", "1.3.0"},
-    {"cli", "1.7.0", "1.7.0", "1.6.0"},
+    {"uber-go", "1.7.0", "1.7.0", "1.6.0", "1.0.0", "1.5.0"},
+    {"uber-java", "1.5.0", "1.4.0", "1.3.0", "1.0.0", "1.5.0"},
+    {"cli", "1.7.0", "1.7.0", "1.6.0", NULL, NULL},
 };
+#define STICKY_QUERY_UNNAMED "1.0.0" /* of clients that do not say who they are */
 
 static const char *
 read_header(const struct rpc_call *call, const char *name)
@@ -117,6 +120,28 @@ api_caller_reads_raw_history(const struct rpc_call *call)
     struct caller caller = api_caller(call);
     const struct client *client = find_client(caller.name);
     return client != NULL && version_is_within(caller.feature_version, client->raw_history, 1);
+}
+
+bool
+caller_answers_sticky_queries(const char *name, const char *feature_version)
+{
+    const struct client *client = find_client(name);
+    const char *least = client == NULL ? NULL : client->sticky_query;
+    if (name[0] == '\0')
+        least = STICKY_QUERY_UNNAMED;
+    return least != NULL && version_is_within(feature_version, least, 1);
+}
+
+struct error *
+caller_check_strong_queries(const struct caller *caller, struct arena *arena)
+{
+    const struct client *client = find_client(caller->name);
+    const char *least = client == NULL ? NULL : client->strong_query;
+    if (least != NULL && version_is_within(caller->feature_version, least, 1))
+        return NULL;
+    return errors_client_version_not_supported(arena, caller->feature_version, caller->name,
+                                               least == NULL ? ""
+                                                             : arena_format(arena, ">=%s", least));
 }
 
 /* --- the hooks -----------------------------------------------------------------------------------

@@ -3,12 +3,15 @@
 #define CADENZA_API_INSIDE_H
 
 #include "api/api.h"
+#include "base/map.h"
 #include "fiber/sync.h"
 
 /* What belongs to one loop of the process. */
 struct api_loop {
     struct list parked; /* struct parked: calls that wait here */
     struct latch open;  /* as many */
+    struct map *askers; /* query id → struct asker: queries that wait for an answer */
+    size_t asked_bytes; /* of them, about */
 };
 
 struct api {
@@ -66,6 +69,12 @@ struct caller_partition {
 void api_caller_partition(const struct rpc_call *call, struct caller_partition *partition);
 /* Does the caller understand history that comes in blobs? */
 bool api_caller_reads_raw_history(const struct rpc_call *call);
+/* Does such a worker answer queries from its memory? */
+bool caller_answers_sticky_queries(const char *name, const char *feature_version);
+/* Does such a worker answer queries that must see everything? Error:
+ * ERR_CLIENT_VERSION_NOT_SUPPORTED. */
+must_use struct error *caller_check_strong_queries(const struct caller *caller,
+                                                   struct arena *arena);
 /* Hooks of the table. */
 struct error *api_admit(struct rpc_call *call);
 struct error *api_refine(struct rpc_call *call, struct error *err);
@@ -94,12 +103,14 @@ struct error *api_restart_workflow(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);
+struct error *api_query_workflow(struct rpc_call *call);
 
 struct error *api_poll_decision(struct rpc_call *call);
 struct error *api_poll_activity(struct rpc_call *call);
 struct error *api_complete_decision(struct rpc_call *call);
 struct error *api_fail_decision(struct rpc_call *call);
 struct error *api_reset_sticky(struct rpc_call *call);
+struct error *api_complete_query(struct rpc_call *call);
 struct error *api_complete_activity(struct rpc_call *call);
 struct error *api_complete_activity_by_id(struct rpc_call *call);
 struct error *api_fail_activity(struct rpc_call *call);

@@ -82,6 +82,7 @@ api_new(const struct api_options *options)
     for (unsigned i = 0; i < api->loop_count; i++) {
         list_init(&api->loops[i].parked);
         latch_init(&api->loops[i].open, 0);
+        api->loops[i].askers = map_new();
     }
     return api;
 }
@@ -117,6 +118,8 @@ void
 api_free(struct api *api)
 {
     on_each_loop(api, wait_for_all);
+    for (unsigned i = 0; i < api->loop_count; i++)
+        map_free(api->loops[i].askers);
     memory_free(api->loops);
     memory_free(api);
 }

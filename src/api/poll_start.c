@@ -4,6 +4,7 @@
  * the same is asked again: if it had been recorded, the answer is the same. What cannot be started
  * although it is there goes back to its list; what is void is dropped, and the poll waits on. */
 #include "api/poll.h"
+#include "api/query.h"
 #include "api/tokens.h"
 #include "base/check.h"
 #include "domain/domains.h"
@@ -229,6 +230,10 @@ poll_start(void *argument)
     struct uuid request_id = uuid_new_v4();
     uuid_format(&request_id, starting.request_id);
     fiber_set_deadline(waiting->parked.deadline);
+    if (task_is_query(starting.task)) {
+        poll_show_query(waiting);
+        return;
+    }
     struct error *err = record_start(&starting);
     if (err == NULL)
         matching_finish(waiting->parked.api->options.matching, starting.task);

@@ -78,6 +78,58 @@ task_token_read(struct slice bytes, struct arena *arena, struct task_token *toke
     return NULL;
 }
 
+/* --- queries -------------------------------------------------------------------------------------
+ */
+
+struct slice
+query_token_write(const struct query_token *token, struct arena *arena)
+{
+    size_t payload = strlen(token->domain_id) + strlen(token->workflow_id) + strlen(token->run_id) +
+                     strlen(token->list) + strlen(token->query_id);
+    struct json_writer writer = object_write_begin(arena, 5, payload);
+    object_write_text(&writer, "domainId", token->domain_id);
+    object_write_text(&writer, "workflowId", token->workflow_id);
+    object_write_text(&writer, "runId", token->run_id);
+    object_write_text(&writer, "taskList", token->list);
+    object_write_text(&writer, "taskId", token->query_id);
+    return object_write_end(&writer);
+}
+
+static void
+read_query_member(struct json_reader *reader, const char *name, struct query_token *token)
+{
+    if (strcmp(name, "domainId") == 0)
+        object_text(reader, &token->domain_id);
+    else if (strcmp(name, "workflowId") == 0)
+        object_text(reader, &token->workflow_id);
+    else if (strcmp(name, "runId") == 0)
+        object_text(reader, &token->run_id);
+    else if (strcmp(name, "taskList") == 0)
+        object_text(reader, &token->list);
+    else if (strcmp(name, "taskId") == 0)
+        object_text(reader, &token->query_id);
+    else
+        object_skip(reader);
+}
+
+struct error *
+query_token_read(struct slice bytes, struct arena *arena, struct query_token *token)
+{
+    if (bytes.length == 0)
+        return error_new(arena, ERR_BAD_REQUEST, "Task token not set on request.");
+    *token = (struct query_token){
+        .domain_id = "", .workflow_id = "", .run_id = "", .list = "", .query_id = ""};
+    struct json_reader reader = object_begin(bytes, arena);
+    const char *name;
+    while (object_next(&reader, &name))
+        read_query_member(&reader, name, token);
+    bool is_whole =
+        token->domain_id[0] != '\0' && token->list[0] != '\0' && token->query_id[0] != '\0';
+    if (!object_end(&reader) || !is_whole)
+        return error_new(arena, ERR_BAD_REQUEST, "Invalid TaskToken.");
+    return NULL;
+}
+
 /* --- pages of history ----------------------------------------------------------------------------
  */
 

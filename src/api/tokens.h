@@ -25,6 +25,18 @@ struct slice task_token_write(const struct task_token *token, struct arena *aren
 must_use struct error *task_token_read(struct slice bytes, struct arena *arena,
                                        struct task_token *token);
 
+/* Names a query that a worker has. */
+struct query_token {
+    const char *domain_id, *workflow_id, *run_id;
+    const char *list;
+    const char *query_id;
+};
+
+struct slice query_token_write(const struct query_token *token, struct arena *arena);
+/* Error: ERR_BAD_REQUEST. */
+must_use struct error *query_token_read(struct slice bytes, struct arena *arena,
+                                        struct query_token *token);
+
 /* Where a reader of history stands. */
 struct history_token {
     const char *run_id;

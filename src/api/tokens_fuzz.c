@@ -25,6 +25,21 @@ try_task_token(struct slice input, struct arena *arena)
 }
 
 static void
+try_query_token(struct slice input, struct arena *arena)
+{
+    struct query_token one, other;
+    if (query_token_read(input, arena, &one) != NULL)
+        return;
+    struct error *err = query_token_read(query_token_write(&one, arena), arena, &other);
+    check(err == NULL);
+    check(strcmp(one.domain_id, other.domain_id) == 0);
+    check(strcmp(one.workflow_id, other.workflow_id) == 0);
+    check(strcmp(one.run_id, other.run_id) == 0);
+    check(strcmp(one.list, other.list) == 0);
+    check(strcmp(one.query_id, other.query_id) == 0);
+}
+
+static void
 try_history_token(struct slice input, struct arena *arena)
 {
     struct history_token one, other;
@@ -54,6 +69,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice input = slice_of(data, size);
     try_task_token(input, arena);
+    try_query_token(input, arena);
     try_history_token(input, arena);
     try_skip(input, arena);
     return 0;

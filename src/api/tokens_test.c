@@ -120,3 +120,25 @@ TEST(tokens, a_page_token_that_makes_no_sense_is_a_bad_request, "A-228")
         EXPECT_TEXT(err->message, "Invalid NextPageToken.");
     }
 }
+
+TEST(tokens, a_query_token_is_json_with_the_names_of_cadence, "A-013")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct query_token token = {.domain_id = "d-1",
+                                .workflow_id = "w \"1\"",
+                                .run_id = "r-1",
+                                .list = "list",
+                                .query_id = "q-1"};
+    struct slice bytes = query_token_write(&token, arena);
+    EXPECT_TEXT(arena_text_of(arena, bytes),
+                "{\"domainId\":\"d-1\",\"workflowId\":\"w \\\"1\\\"\",\"runId\":\"r-1\","
+                "\"taskList\":\"list\",\"taskId\":\"q-1\"}");
+    struct query_token read;
+    EXPECT_OK(query_token_read(bytes, arena, &read));
+    EXPECT_TEXT(read.workflow_id, "w \"1\"");
+    EXPECT_TEXT(read.list, "list");
+    EXPECT_TEXT(read.query_id, "q-1");
+    static const char *const bad[] = {"", "{}", "[]", "{\"domainId\":\"d\",\"taskList\":\"l\"}"};
+    for (size_t i = 0; i < array_length(bad); i++)
+        EXPECT_KIND(query_token_read(slice_text(bad[i]), arena, &read), ERR_BAD_REQUEST);
+}

@@ -99,6 +99,14 @@ show_next_decision(struct rpc_call *call, const struct target *target,
     return NULL;
 }
 
+/* Workers that do not say who they are are believed to know such queries. */
+static bool
+refuses_queries(const struct caller *caller, struct arena *arena)
+{
+    return caller->name[0] != '\0' && caller->feature_version[0] != '\0' &&
+           caller_check_strong_queries(caller, arena) != NULL;
+}
+
 struct error *
 api_complete_decision(struct rpc_call *call)
 {
@@ -117,6 +125,8 @@ api_complete_decision(struct rpc_call *call)
         .client_name = caller.name,
         .client_feature_version = caller.feature_version,
         .client_library_version = caller.library_version,
+        .refuses_queries = refuses_queries(&caller, call->arena),
+        .query_answer_max = validate_blob_max(&target.limits),
     };
     struct complete_answer answer = {0};
     err = engine_complete_decision(api_of(call)->options.engine, &target.key, &command, call->arena,

@@ -112,6 +112,16 @@
     X(DYNAMIC_PARENT_CLOSE_POLICY, "history.enableParentClosePolicy", KEY_FLAG, "true",            \
       "domainName", "Children end with their parent as their policy says; else they go on.")       \
     X(DYNAMIC_PARENT_CLOSE_BATCH, "history.parentClosePolicyBatchSize", KEY_INTEGER, "200",        \
-      "domainName", "Children of a closed run that are ended before others get a turn.")
+      "domainName", "Children of a closed run that are ended before others get a turn.")           \
+    X(DYNAMIC_STRONG_QUERY, "history.EnableConsistentQuery", KEY_FLAG, "true", "",                 \
+      "Queries may ask to see all that was acknowledged before them.")                             \
+    X(DYNAMIC_STRONG_QUERY_DOMAIN, "history.EnableConsistentQueryByDomain", KEY_FLAG, "false",     \
+      "domainName", "The same, of a domain.")                                                      \
+    X(DYNAMIC_BUFFERED_QUERIES, "history.MaxBufferedQueryCount", KEY_INTEGER, "1", "",             \
+      "Queries of a run that wait for a decision.")                                                \
+    X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
+      "Queries are refused.")                                                                      \
+    X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
+      "Queries go first to the worker that has the run in its memory.")
 
 #endif

@@ -226,6 +226,7 @@ struct look_call {
     const struct run_key *key;
     look_function *look;
     void *context;
+    bool is_sure;
     struct arena *arena;
     struct error *err;
 };
@@ -234,19 +235,32 @@ static void
 look_on_loop(void *argument)
 {
     struct look_call *call = argument;
-    call->err = shard_look(call->shard, call->key, call->look, call->context, call->arena);
+    call->err = (call->is_sure ? shard_look_surely : shard_look)(call->shard, call->key, call->look,
+                                                                 call->context, call->arena);
+}
+
+static struct error *
+send_look(struct engine *engine, struct look_call *call)
+{
+    uint32_t number = engine_shard_of(engine, call->key->workflow_id);
+    call->shard = engine->shards[number];
+    struct error *err = route_to_shard(number, look_on_loop, call, call->arena);
+    return err != NULL ? err : call->err;
 }
 
 struct error *
 engine_look(struct engine *engine, const struct run_key *key, look_function *look, void *context,
             struct arena *arena)
 {
-    uint32_t number = engine_shard_of(engine, key->workflow_id);
-    struct look_call call = {.shard = engine->shards[number],
-                             .key = key,
-                             .look = look,
-                             .context = context,
-                             .arena = arena};
-    struct error *err = route_to_shard(number, look_on_loop, &call, arena);
-    return err != NULL ? err : call.err;
+    struct look_call call = {.key = key, .look = look, .context = context, .arena = arena};
+    return send_look(engine, &call);
+}
+
+struct error *
+engine_look_surely(struct engine *engine, const struct run_key *key, look_function *look,
+                   void *context, struct arena *arena)
+{
+    struct look_call call = {
+        .key = key, .look = look, .context = context, .is_sure = true, .arena = arena};
+    return send_look(engine, &call);
 }

@@ -88,6 +88,30 @@ struct history_range {
 must_use struct error *engine_read_history(struct engine *engine, const struct history_range *range,
                                            struct arena *arena, struct history_page *page);
 
+/* --- queries ------------------------------------------------------------------------------------
+ */
+
+/* What a query has to know of its run, all of it durable. Texts live in the arena. */
+struct query_view {
+    const char *run_id;
+    struct history_branch branch;
+    int64_t next_event_id, previous_started_id, history_bytes;
+    bool is_open;
+    bool is_active_here;
+    bool has_decision; /* not completed: there may be events that no worker has seen */
+    API(WorkflowExecutionCloseStatus) close_status; /* once closed */
+    const API(WorkflowType) *workflow_type;
+    const char *list;                                 /* the normal one */
+    const char *sticky_list;                          /* "": none */
+    int64_t sticky_timeout;                           /* seconds */
+    const char *client_name, *client_feature_version; /* of its last worker, or "" */
+};
+/* `is_strong`: all that was acknowledged before the call is seen, even if another host took the
+ * shard and nobody has noticed. */
+must_use struct error *engine_query_view(struct engine *engine, const struct run_key *key,
+                                         bool is_strong, struct arena *arena,
+                                         struct query_view *view);
+
 /* --- tasks and workers --------------------------------------------------------------------------
  */
 
@@ -103,6 +127,7 @@ must_use struct error *engine_start_activity(struct engine *engine, const struct
 /* Any loop; does not yield: a letter to the shard. */
 void engine_task_done(struct engine *engine, const struct task *task);
 
+/* Answers the queries that rode on the decision, once the step is durable. */
 must_use struct error *engine_complete_decision(struct engine *engine, const struct run_key *key,
                                                 const struct complete_command *command,
                                                 struct arena *arena,

@@ -15,11 +15,13 @@ struct engine {
 typedef void look_function(void *context, const struct run *run,
                            const STORED(CurrentRecord) *current);
 
-/* shard_step and shard_look on the loop of the workflow id's shard. Yield. */
+/* shard_step, shard_look and shard_look_surely on the loop of the workflow id's shard. Yield. */
 must_use struct error *engine_step(struct engine *engine, const struct shard_step *step,
                                    struct arena *arena);
 must_use struct error *engine_look(struct engine *engine, const struct run_key *key,
                                    look_function *look, void *context, struct arena *arena);
+must_use struct error *engine_look_surely(struct engine *engine, const struct run_key *key,
+                                          look_function *look, void *context, struct arena *arena);
 
 /* Does what a row of the outbox asks for on other workflows (errands.c). Yields. */
 must_use struct error *engine_run_errand(void *engine, struct errand *errand, struct arena *arena);

@@ -9,6 +9,7 @@
 /* --- starts ---- */
 
 struct start_task_wish {
+    struct shard *shard;
     struct task_name name;
     const char *request_id, *identity;
     struct decision_start *decision;
@@ -19,8 +20,11 @@ static struct error *
 decide_start_decision(void *context, struct step *step)
 {
     struct start_task_wish *wish = context;
-    return command_start_decision(step, &wish->name, wish->request_id, wish->identity,
-                                  wish->decision);
+    struct error *err =
+        command_start_decision(step, &wish->name, wish->request_id, wish->identity, wish->decision);
+    if (err == NULL)
+        shard_ride_queries(wish->shard, mutation_run(step->mutation), step->arena, wish->decision);
+    return err;
 }
 
 static struct error *
@@ -35,6 +39,7 @@ static struct error *
 start_task(struct engine *engine, const struct task *task, struct start_task_wish *wish,
            struct error *(*decide)(void *context, struct step *step), struct arena *arena)
 {
+    wish->shard = engine_shard(engine, engine_shard_of(engine, task->workflow_id));
     wish->name = (struct task_name){
         .schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""};
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
@@ -107,29 +112,6 @@ engine_task_done(struct engine *engine, const struct task *task)
 }
 
 /* --- decisions ---- */
-
-struct complete_wish {
-    const struct complete_command *command;
-    struct complete_answer *answer;
-};
-
-static struct error *
-decide_complete_decision(void *context, struct step *step)
-{
-    struct complete_wish *wish = context;
-    return command_complete_decision(step, wish->command, wish->answer);
-}
-
-struct error *
-engine_complete_decision(struct engine *engine, const struct run_key *key,
-                         const struct complete_command *command, struct arena *arena,
-                         struct complete_answer *answer)
-{
-    struct complete_wish wish = {command, answer};
-    struct shard_step step = {
-        .key = *key, .needs_run = true, .decide = decide_complete_decision, .context = &wish};
-    return engine_step(engine, &step, arena);
-}
 
 struct fail_wish {
     const struct task_name *task;

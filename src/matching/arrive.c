@@ -61,6 +61,10 @@ list_return(struct task_list *list, struct offer *offer)
     const struct task *task = offer->task;
     list->used = clock_monotonic();
     mark("task_returned");
+    if (task_is_query(task)) {
+        list_return_query(list, offer);
+        return;
+    }
 #ifdef CADENZA_PLANT_returned_task_dropped
     offer_free(offer);
     return;

@@ -11,6 +11,7 @@
  *   waiting    in memory, next for a poller; with its outbox row behind it, or its row in the store
  *   pending    to be stored, not given to the store yet
  *   in flight  given to the store, not known to be durable
+ *   asks       a query, in memory only; next for a poller, before all others
  * The order of a list is: waiting, rows in the store that were not read yet, in flight, pending.
  *
  * Invariants of a backlog:
@@ -45,7 +46,7 @@
 #define OUTCOME_MAX       (60 * NS_PER_S)  /* until a door has told what became of a stored task */
 #define RETRY_MAX         (5 * NS_PER_S)
 
-enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH };
+enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK };
 
 struct offer {
     struct list node;
@@ -108,6 +109,8 @@ struct task_list {
     enum list_kind kind;
     struct list waiting;
     size_t waiting_count;
+    struct list asks; /* queries */
+    size_t ask_count;
     struct map64 *known; /* offers with outbox rows, by a mix of shard and row */
     struct list polls;   /* struct poll, who came first is first */
     size_t poll_count;
@@ -213,6 +216,18 @@ void list_pass_on(struct task_list *list);
 bool list_is_polled(const struct task_list *list);
 size_t list_bound(const struct task_list *list);
 struct dynamic_filter list_filter(const struct task_list *list);
+
+/* --- query.c
+ * ---------------------------------------------------------------------------------------- */
+
+/* Gives queries that wait to polls that wait. */
+void list_dispatch_queries(struct task_list *list);
+/* Takes a query back to the front. */
+void list_return_query(struct task_list *list, struct offer *offer);
+/* Drops the query that the offer, which is gone then, names. */
+void list_unask(struct task_list *list, struct offer *offer);
+/* Drops those that nobody waits for any more. */
+void list_expire_queries(struct task_list *list);
 
 /* --- tend.c
  * ---------------------------------------------------------------------------------------- */

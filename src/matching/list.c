@@ -39,6 +39,7 @@ list_new(struct place *place, const char *domain_id, enum task_type type, const 
     list->name = arena_text(arena, name);
     list->type = type;
     list_init(&list->waiting);
+    list_init(&list->asks);
     list_init(&list->polls);
     list->known = map64_new();
     list->pollers = map_new();
@@ -100,6 +101,7 @@ list_free(struct task_list *list)
     timer_stop(&list->throttle);
     timer_stop(&list->tend);
     free_offers(list, &list->waiting);
+    free_offers(list, &list->asks);
     free_offers(list, &list->backlog.pending);
     free_offers(list, &list->backlog.in_flight);
     backlog_free(list);
@@ -344,6 +346,7 @@ list_first(struct task_list *list)
 void
 list_dispatch(struct task_list *list)
 {
+    list_dispatch_queries(list);
     while (list->poll_count > 0) {
         struct offer *offer = list_first(list);
         if (offer == NULL || !list_has_token(list))

@@ -128,6 +128,9 @@ offer_run(struct offer *offer)
     case ERRAND_FINISH:
         list_finish(list, offer);
         break;
+    case ERRAND_UNASK:
+        list_unask(list, offer);
+        break;
     }
 }
 

@@ -103,6 +103,16 @@ void matching_return(struct matching *matching, const struct task *task);
  * was told is offered again after a minute, and found started then. Any loop; no yield. */
 void matching_finish(struct matching *matching, const struct task *task);
 
+/* Takes a query: it goes to the next poll of its list, before tasks, until `expiry_time`. It is
+ * never stored and never passed on to another list. What becomes of it the door that gets it tells
+ * who asks; if it cannot, it gives the query back by matching_return. Yields; copies it. Errors:
+ * ERR_STICKY_WORKER_UNAVAILABLE (a sticky list that nobody polled in the last ten seconds),
+ * ERR_SERVICE_BUSY (no room), ERR_UNAVAILABLE (the server drains). */
+must_use struct error *matching_ask(struct matching *matching, const struct task *query,
+                                    struct arena *arena);
+/* Nobody waits for the query any more: if no poll has it yet, none gets it. Any loop; no yield. */
+void matching_unask(struct matching *matching, const struct task *query);
+
 /* What DescribeTaskList tells: pollers of the last five minutes, and on request the list's figures.
  * Yields. */
 must_use struct error *matching_describe(struct matching *matching, enum task_type type,

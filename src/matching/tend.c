@@ -69,7 +69,8 @@ list_is_unused(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
     return list->poll_count == 0 && list->users == 0 && list->waiting_count == 0 &&
-           list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight);
+           list->ask_count == 0 && list_is_empty(&backlog->pending) &&
+           list_is_empty(&backlog->in_flight);
 }
 
 /* One step towards the end; true: it is freed. */
@@ -117,6 +118,7 @@ tend(struct timer *timer)
         return;
     pollers_forget_old(list);
     drop_expired(list);
+    list_expire_queries(list);
     if (list_is_sticky(list) && !list_is_polled(list))
         list_pass_on(list);
     look_again(list);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/slice.h"
 
 enum task_type { TASK_DECISION = 0, TASK_ACTIVITY = 1 };
 #define TASK_TYPE_COUNT 2
@@ -34,7 +35,17 @@ struct task {
     uint64_t range_id;
     uint64_t row;
     int64_t number; /* matching's own: its place in the list; 0: it never waited there */
+    /* A query: who asks, and the encoded WorkflowQuery. It has no row and no schedule id, changes
+     * nothing and is never stored: when it is lost, who asks asks again. NULL: it is none. */
+    const char *query_id;
+    struct slice query;
 };
+
+static inline bool
+task_is_query(const struct task *task)
+{
+    return task->query_id != NULL;
+}
 
 /* A deep copy into the arena. */
 struct task *task_copy(const struct task *task, struct arena *arena);

@@ -47,8 +47,21 @@ struct error *
 load_send(struct load_call *call, const char *path, const ProtobufCMessage *request,
           const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
 {
-    return rpc_client_call_at(call->clients->client[call->host], path, request, call->arena, type,
-                              response);
+    static const struct grpc_header headers[] = {
+        {SLICE_LITERAL("cadence-client-name"), SLICE_LITERAL("uber-go")},
+        {SLICE_LITERAL("cadence-client-feature-version"), SLICE_LITERAL("1.7.0")},
+    };
+    struct grpc_request wanted = {.path = path, .message = message_encode(call->arena, request)};
+    if (call->is_worker) {
+        wanted.headers = headers;
+        wanted.header_count = array_length(headers);
+    }
+    struct slice bytes;
+    struct error *err =
+        grpc_client_call(call->clients->client[call->host], &wanted, call->arena, &bytes);
+    if (err == NULL)
+        err = message_decode_at(call->arena, ERR_UNCATEGORISED, type, bytes, response);
+    return err;
 }
 
 #define SEND(call, name, request, type, response)                                                  \

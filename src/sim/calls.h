@@ -18,6 +18,7 @@ struct load_call {
     struct load_clients *clients;
     unsigned host; /* whom to ask */
     struct arena *arena;
+    bool is_worker; /* says that it is one, of a version that knows everything */
 };
 
 /* Any call, by its path. */

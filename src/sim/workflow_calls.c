@@ -8,9 +8,8 @@
 
 #define HISTORY_PAGE 7 /* small: the way over pages is tested too */
 
-/* Errors that a server gives while it is hurt, or because a call came late or twice. */
-static bool
-is_expected(const struct error *err)
+bool
+workflow_is_expected(const struct error *err)
 {
     bool is_late = strstr(err->message, "Context timeout is too short.") != NULL;
     return is_late || verdict_is_expected(err) || err->kind == ERR_SHARD_OWNERSHIP_LOST ||
@@ -27,7 +26,7 @@ workflow_call_at(struct workflow_load *load, struct load_call *call, const char 
     load->calls++;
     load->acknowledged += err == NULL;
     load->failed += err != NULL;
-    if (err != NULL && !is_expected(err))
+    if (err != NULL && !workflow_is_expected(err))
         verdict_violate(&load->verdict, "%s failed with %s: %s", path, error_kind_name(err->kind),
                         err->message);
     return err;

@@ -112,6 +112,7 @@ try_signal(struct errand *errand, struct load_call *call, int which)
     request->signal_name = arena_format(call->arena, "s%d", which);
     request->request_id = (char *)signal_request_id(entry, which, call->arena);
     request->identity = "client";
+    entry->signals_sent |= which < QUERIED_SIGNALS ? 1u << which : 0;
     API(SignalWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/SignalWorkflowExecution",
                                       request, signal_workflow_execution_response, &response);
@@ -187,9 +188,13 @@ live_through(struct errand *errand)
     for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
         think(errand->load);
         insist(errand, try_signal, (int)i);
+        if (entropy_below(3) == 0)
+            workflow_query(errand->load, errand->entry, errand->clients);
     }
     if (errand->entry->fate != FATE_COMPLETE)
         insist(errand, try_end, 0);
+    if (entropy_below(4) == 0)
+        workflow_query(errand->load, errand->entry, errand->clients);
 }
 
 /* One id that all clients signal at once: its steps queue behind each other, and most of its

@@ -18,6 +18,8 @@ must_use struct error *workflow_call_at(struct workflow_load *load, struct load_
                                         const char *path, const ProtobufCMessage *request,
                                         const ProtobufCMessageDescriptor *type,
                                         ProtobufCMessage **response);
+/* Errors that a server gives while it is hurt, or because a call came late or twice. */
+bool workflow_is_expected(const struct error *err);
 /* A host by chance. */
 unsigned workflow_any_host(const struct workflow_load *load);
 API(TaskList) *workflow_task_list(struct arena *arena);
@@ -60,6 +62,9 @@ void family_follow(struct family_progress *progress, const API(HistoryEvent) *ev
 bool family_decide(const struct plan *plan, const struct family_progress *progress,
                    const char *workflow_id, struct arena *arena, struct plan_step *step);
 API(Decision) *plan_new_decision(struct arena *arena, int kind);
+
+/* The answer to a query after this history: which signals it has, as a number of bits. */
+const char *plan_answer(const struct history_seen *seen, struct arena *arena);
 
 /* The ledger: notes what a worker saw; checks it against what was seen before. `stored` events are
  * in the history for ever (those of a transient decision are not). */
@@ -106,6 +111,18 @@ void workflow_audit(struct workflow_load *load);
 
 /* Waits until the store holds nothing that waits to be done; what stays is a violation. Yields. */
 void workflow_check_rows(struct workflow_load *load);
+/* A client asks about its workflow, and judges the answer. */
+void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
+                    struct load_clients *clients);
+
+/* What a worker does with queries: the task is one alone; or it has some beside a decision, whose
+ * results go into the completion. */
+void workflow_answer_query(struct workflow_load *load, struct load_call *call,
+                           const API(PollForDecisionTaskResponse) *task,
+                           const struct history_seen *seen);
+void workflow_add_results(const API(PollForDecisionTaskResponse) *task,
+                          const struct history_seen *seen, struct arena *arena,
+                          API(RespondDecisionTaskCompletedRequest) *completion);
 
 /* Fibers. */
 void workflow_observer_main(void *argument);

@@ -17,7 +17,9 @@
  *   6. when all is over the store holds nothing that waits: no rows of outbox, alarms, buffered
  *      events, tasks; every id's current run is its last (workflow_rows.c);
  *   7. a child is started once, knows its parent, hears each signal once, ends as its family does,
- *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever. */
+ *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever;
+ *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
+ *      sees a signal that nobody sent. */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -27,6 +29,7 @@
 
 #define WORKFLOW_SIGNALS_MAX 128 /* of the busy id; others have fewer than ... */
 #define WORKFLOW_SIGNALS_FEW 6
+#define QUERIED_SIGNALS      32 /* queries answer with a bit for each of the first ones */
 
 /* What a workflow does, in its input as text. */
 struct plan {
@@ -62,6 +65,7 @@ struct workflow_entry {
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
+    unsigned signals_sent;    /* bit per signal: perhaps without an answer */
     bool is_end_acknowledged; /* cancel or terminate */
     int64_t gone_time;        /* wall clock: its client was told that it is over; 0: never */
 };
@@ -90,6 +94,7 @@ struct workflow_load {
     unsigned clients_running, workers_running, observers_running;
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
+    uint64_t queries, queries_answered;
     struct verdict verdict;
 };
 

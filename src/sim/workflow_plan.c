@@ -204,3 +204,15 @@ plan_decide(const struct history_seen *seen, const char *workflow_id, const char
     step->decisions[step->count++] = next;
     step->is_closing = is_closing((int)next->attributes_case);
 }
+
+const char *
+plan_answer(const struct history_seen *seen, struct arena *arena)
+{
+    struct progress progress = {0};
+    for (size_t i = 0; i < seen->count; i++)
+        follow(&progress, seen->events[i]);
+    unsigned heard = 0;
+    for (unsigned i = 0; i < QUERIED_SIGNALS; i++)
+        heard |= (unsigned)progress.heard[i] << i;
+    return arena_format(arena, "%u", heard);
+}

@@ -34,27 +34,8 @@ static const char *const marks[] = {
     "unhandled_decision",
     "crash_with_lost_writes",
     "crash_with_landed_writes",
-};
-/* And those that aim at commits, with observers and a busy id. */
-static const char *const hard_marks[] = {
-    "crash_at_commit",
-    "crash_with_lost_writes",
-    "crash_with_landed_writes",
-    "shard_lost",
-    "overtaken_owner_read",
-    "history_observed",
-    "request_repeated",
-    "poller_gone_before_start",
-    "task_returned",
-    "buffered_flushed",
-    "step_tried_again",
-    "poll_start_void",
-    "stored_task_returned",
-    "task_list_lost",
-    "told_that_it_is_over",
     "child_started",
     "child_start_repeated",
-    "child_abandoned",
     "child_canceled_by_parent",
     "child_terminated_by_parent",
     "parent_told",
@@ -62,11 +43,26 @@ static const char *const hard_marks[] = {
     "external_canceled",
     "errand_retried",
     "child_continued_as_new",
+    "query_rides_on_decision",
+    "query_set_free",
+    "strong_query_answered",
+    "eventual_query_answered",
 };
+/* And those that aim at commits, with observers and a busy id. */
+static const char *const hard_marks[] = {
+    "crash_at_commit",      "crash_with_lost_writes",   "crash_with_landed_writes",
+    "shard_lost",           "overtaken_owner_read",     "history_observed",
+    "request_repeated",     "poller_gone_before_start", "task_returned",
+    "buffered_flushed",     "step_tried_again",         "poll_start_void",
+    "stored_task_returned", "task_list_lost",           "told_that_it_is_over",
+};
+
+#define STRONG "history.EnableConsistentQueryByDomain: [{value: true}]\n"
 
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
     uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
+    uint64_t queries, queries_answered;
 };
 
 struct storm {
@@ -88,8 +84,7 @@ run_storm(const struct storm *storm)
         &sim,
         &(struct world_options){.seed = storm->seed, .mailbox_delay_max = storm->mailbox_delay_max},
         storm->hosts, 2);
-    if (storm->is_crowded)
-        sim.dynamic = "matching.maxTasksInMemory: [{value: 1}]\n";
+    sim.dynamic = storm->is_crowded ? STRONG "matching.maxTasksInMemory: [{value: 1}]\n" : STRONG;
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
     for (unsigned i = 0; i < sim.count; i++)
@@ -115,6 +110,8 @@ run_storm(const struct storm *storm)
         .failed = load->failed,
         .repeats = load->repeats,
         .dropped = load->tasks_dropped,
+        .queries = load->queries,
+        .queries_answered = load->queries_answered,
     };
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
@@ -155,6 +152,7 @@ usual_storm(uint64_t seed)
 TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crashes)
 {
     uint64_t counts[array_length(marks)] = {0}, workflows = 0, repeats = 0, dropped = 0;
+    uint64_t queries = 0, answered = 0;
     for (int i = 0; i < test_seed_count(); i++) {
         struct storm storm = usual_storm(test_seed(i));
         struct outcome outcome = run_storm(&storm);
@@ -163,7 +161,11 @@ TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crash
         workflows += outcome.workflows;
         repeats += outcome.repeats;
         dropped += outcome.dropped;
+        queries += outcome.queries;
+        answered += outcome.queries_answered;
     }
+    printf("    %llu queries, %llu of them answered\n", (unsigned long long)queries,
+           (unsigned long long)answered);
     printf("    %llu workflows, %llu repeated calls, %llu tasks dropped by workers\n",
            (unsigned long long)workflows, (unsigned long long)repeats, (unsigned long long)dropped);
     EXPECT(workflows > 0 && repeats + dropped > 0);

@@ -102,6 +102,7 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     request->decisions = step.decisions;
     request->n_decisions = step.count;
     request->identity = "decider";
+    workflow_add_results(task, seen, arena, request);
     struct told *told = ledger_promise(shift->load, name);
     told->is_transient = task->attempt > 0;
     if (step.is_closing)
@@ -137,14 +138,17 @@ decide_once(struct shift *shift)
     if (err == NULL && task->task_token.len > 0) {
         struct history_seen seen;
         shift->load->tasks_seen++;
-        ledger_hand_out(shift->load, arena_format(arena, "d%s/%" PRId64 ".%" PRId64,
-                                                  task->workflow_execution->run_id,
-                                                  task->started_event_id, task->attempt));
+        if (task->query == NULL)
+            ledger_hand_out(shift->load, arena_format(arena, "d%s/%" PRId64 ".%" PRId64,
+                                                      task->workflow_execution->run_id,
+                                                      task->started_event_id, task->attempt));
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         bool is_dropped = entropy_below(12) == 0;
         shift->load->tasks_dropped += is_dropped;
         err = is_dropped ? NULL : whole_history(shift, task, &seen);
-        if (err == NULL && !is_dropped) {
+        if (err == NULL && !is_dropped && task->query != NULL) {
+            workflow_answer_query(shift->load, &shift->call, task, &seen);
+        } else if (err == NULL && !is_dropped) {
             check_task(shift, task, &seen);
             answer_decision(shift, task, &seen);
         }
@@ -283,7 +287,7 @@ run_shifts(struct workflow_part *part, void (*once)(struct shift *shift))
     bool is_impatient = part->number % 3 == 1;
     while (!load->is_audited && load->verdict.violation == NULL) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        shift.call = (struct load_call){.clients = clients, .arena = arena};
+        shift.call = (struct load_call){.clients = clients, .arena = arena, .is_worker = true};
         shift.call.host = workflow_any_host(load);
         if (is_impatient)
             try_impatiently(&shift, once);

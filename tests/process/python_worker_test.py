@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from cadence import activity, workflow
 from cadence.api.v1 import common_pb2, history_pb2, service_domain_pb2 as domain_api
-from cadence.api.v1 import service_workflow_pb2 as workflow_api
+from cadence.api.v1 import query_pb2, service_workflow_pb2 as workflow_api
 from cadence.client import Client
+from cadence.error import QueryFailedError
 from cadence.worker import Registry, Worker
 from google.protobuf import duration_pb2
 
@@ -98,6 +99,14 @@ class Listener:
     @workflow.signal(name="say")
     def say(self, word: str) -> None:
         self.heard.append(word)
+
+    @workflow.query(name="words")
+    def words(self) -> str:
+        return ",".join(self.heard)
+
+    @workflow.query(name="word")
+    def word(self, number: int) -> str:
+        return self.heard[number]
 
 
 @registry.workflow()
@@ -220,8 +229,8 @@ class Grandparent:
 # ---- the tests ----
 
 
-def with_worker(binary, folder, body):
-    """Runs body(client) with a server, a domain and a worker."""
+def with_worker(binary, folder, body, wants_server=False):
+    """Runs body(client), or body(client, server), with a server, a domain and a worker."""
 
     async def inside(server):
         async with Client(domain="orders", target=server.grpc) as client:
@@ -232,7 +241,8 @@ def with_worker(binary, folder, body):
                 )
             )
             async with Worker(client, LIST, registry):
-                await asyncio.wait_for(body(client), support.LIMIT)
+                running = body(client, server) if wants_server else body(client)
+                await asyncio.wait_for(running, support.LIMIT)
 
     with support.Server(binary, folder / "data") as server:
         asyncio.run(inside(server))
@@ -409,6 +419,37 @@ def test_children_run_side_by_side(binary, folder):
         found = await kinds(client, execution)
         assert found.count("child_workflow_execution_started") == 10, found
         assert found.count("child_workflow_execution_completed") == 10, found
+async def say(client, execution, *words):
+    for word in words:
+        await client.signal_workflow(execution.workflow_id, execution.run_id, "say", word)
+
+
+async def ask(client, execution, *question, **options):
+    return await client.query_workflow(
+        execution.workflow_id, execution.run_id, *question, **options
+    )
+
+
+@support.proves("A-211")
+def test_an_open_workflow_answers_queries(binary, folder):
+    async def body(client):
+        execution = await start(client, "Listener", 3)
+        assert await ask(client, execution, "words") == ""  # waits for the first decision
+        await say(client, execution, "one", "two")
+        while await ask(client, execution, "words") != "one,two":
+            await asyncio.sleep(0.05)
+        assert await ask(client, execution, "word", 1) == "two"
+        answers = await asyncio.gather(*(ask(client, execution, "words") for _ in range(20)))
+        assert answers == ["one,two"] * 20
+        for question in (("unknown",), ("word", 7)):
+            try:
+                await ask(client, execution, *question)
+                raise AssertionError("the query was answered")
+            except QueryFailedError:
+                pass
+        await say(client, execution, "three")
+        assert await result(client, execution) == '"one,two,three"'
+        assert not any("query" in kind for kind in await kinds(client, execution))
 
     with_worker(binary, folder, body)
 
@@ -419,6 +460,21 @@ def test_a_parent_signals_its_child_and_a_stranger(binary, folder):
         execution = await start(client, "Caller", "stranger")
         assert await result(client, execution) == '"one,two"'
         assert await result(client, stranger) == '"hello"'
+@support.proves("A-214")
+def test_a_closed_workflow_answers_queries_unless_they_reject_it(binary, folder):
+    async def body(client):
+        execution = await start(client, "Listener", 1)
+        await say(client, execution, "bye")
+        await result(client, execution)
+        assert await ask(client, execution, "words") == "bye"
+        cleanly = query_pb2.QUERY_REJECT_CONDITION_NOT_COMPLETED_CLEANLY
+        assert await ask(client, execution, "words", query_reject_condition=cleanly) == "bye"
+        try:
+            open_only = query_pb2.QUERY_REJECT_CONDITION_NOT_OPEN
+            await ask(client, execution, "words", query_reject_condition=open_only)
+            raise AssertionError("the query was not rejected")
+        except QueryFailedError as error:
+            assert "rejected" in str(error), error
 
     with_worker(binary, folder, body)
 
@@ -453,6 +509,30 @@ def test_a_parent_gets_the_result_of_a_child_that_went_on(binary, folder):
         assert await result(client, await start(client, "Grandparent")) == '"done"'
 
     with_worker(binary, folder, body)
+def test_the_cadence_command_line_queries(binary, folder):
+    async def body(client, server):
+        execution = await start(client, "Listener", 2)
+        await say(client, execution, "hello")
+
+        def query(*options):
+            names = ("--workflow_id", execution.workflow_id, "--run_id", execution.run_id)
+            return support.cadence(
+                server, "orders", "workflow", "query", *names, "--query_type", "words", *options
+            )
+
+        while True:
+            code, out, err = await asyncio.to_thread(query)
+            assert code == 0, (code, out, err)
+            if "hello" in out:
+                break
+        await say(client, execution, "bye")
+        await result(client, execution)
+        code, out, err = await asyncio.to_thread(query)
+        assert code == 0 and "hello,bye" in out, (code, out, err)
+        code, out, err = await asyncio.to_thread(query, "--query_reject_condition", "not_open")
+        assert "rejected" in out + err, (code, out, err)
+
+    with_worker(binary, folder, body, wants_server=True)
 
 
 if __name__ == "__main__":

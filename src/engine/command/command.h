@@ -136,6 +136,9 @@ struct decision_start {
     struct history_branch branch;
     /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
     const API(HistoryEvent) *transient_scheduled, *transient_started;
+    /* Queries that the decision carries, by id. The shard's: commands leave them out. */
+    API(PollForDecisionTaskResponse__QueriesEntry) **queries;
+    size_t query_count;
 };
 /* Records that a poller has it. `request_id` makes a repeat the same start. Errors:
  * ERR_ENTITY_NOT_EXISTS (closed, or no such decision: the task is void), ERR_EVENT_ALREADY_STARTED
@@ -155,6 +158,8 @@ struct complete_command {
     const API(RespondDecisionTaskCompletedRequest) *request;
     struct task_name task;
     const char *client_name, *client_feature_version, *client_library_version; /* headers, or "" */
+    bool refuses_queries;    /* the worker is known not to understand queries on decisions */
+    size_t query_answer_max; /* bytes of an answer to one */
 };
 struct complete_answer {
     bool has_started_decision; /* the new decision is started already: return_new_decision_task */

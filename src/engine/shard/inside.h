@@ -169,6 +169,7 @@ struct tenure {
     struct outbox outbox;
     struct alarms alarms;
     struct map *watched; /* run id → struct watched */
+    struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
     bool is_record_due;
 };
@@ -238,6 +239,9 @@ must_use struct error *workflow_load_current(struct tenure *tenure, struct workf
 must_use struct error *workflow_load_run(struct tenure *tenure, struct workflow *workflow,
                                          const char *run_id, struct arena *arena,
                                          struct loaded_run **loaded);
+/* Is it sure that nobody has overtaken us? Yields. Errors: ERR_SHARD_OWNERSHIP_LOST, the store's.
+ */
+must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* The id as it is in memory, without pin and lock; NULL: not there. */
 struct workflow *workflow_find(struct tenure *tenure, const struct run_key *key,
                                struct arena *arena);
@@ -334,5 +338,14 @@ void watches_free(struct tenure *tenure);
 void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
 /* The tenure is over. */
 void watches_lose(struct tenure *tenure);
+
+/* --- query.c ---- */
+
+void queries_init(struct tenure *tenure);
+void queries_free(struct tenure *tenure);
+/* A step of the run is durable: if the run has no decision now, its queries are free. */
+void queries_release(struct tenure *tenure, const struct run *run);
+/* The tenure is over. */
+void queries_lose(struct tenure *tenure);
 
 #endif

@@ -107,6 +107,12 @@ must_use struct error *shard_look(struct shard *shard, const struct run_key *key
                                   void (*look)(void *context, const struct run *run,
                                                const STORED(CurrentRecord) *current),
                                   void *context, struct arena *arena);
+/* The same, and makes sure that nobody had overtaken this owner when it looked: what was
+ * acknowledged before the call, by whichever owner, was seen. */
+must_use struct error *shard_look_surely(struct shard *shard, const struct run_key *key,
+                                         void (*look)(void *context, const struct run *run,
+                                                      const STORED(CurrentRecord) *current),
+                                         void *context, struct arena *arena);
 
 /* --- the outbox --------------------------------------------------------------------------------
  */
@@ -140,5 +146,43 @@ struct run_watch {
 void shard_watch(struct shard *shard, const struct run_key *key, struct run_watch *watch);
 /* Harmless when it has fired. */
 void shard_unwatch(struct shard *shard, struct run_watch *watch);
+
+/* --- queries that wait for a decision
+ * ------------------------------------------------------------- */
+
+/* How the wait of a query ended. */
+enum query_end {
+    QUERY_FREE,     /* nothing keeps it any more, or the shard was lost: look at the run again */
+    QUERY_ANSWERED, /* with the decision that it rode on; the step is durable */
+    QUERY_FULL,     /* too many wait for this run */
+    QUERY_REFUSED,  /* the worker of the decision does not know such queries */
+};
+
+/* A query that must not be asked before a decision of the run has ended, since events may be there
+ * that no worker saw. It rides on the next decision that is started. A record of its owner's, in
+ * memory alone: queries change nothing. On the shard's loop; `fire` is called once, without a
+ * yield, after which it is in no list any more. */
+struct run_query {
+    struct list node;   /* list_init before first use */
+    const char *id;     /* this and the question stay until it has fired or was taken back */
+    struct slice bytes; /* the question: a WorkflowQuery */
+    void (*fire)(struct run_query *query, enum query_end end,
+                 const API(WorkflowQueryResult) *result);
+    /* The shard's. */
+    struct queried *queried;    /* NULL before first use */
+    int64_t missed_schedule_id; /* the decision that was started before it came, which may not */
+    int32_t missed_attempt;     /* know all that it has to; 0 and 0: none was */
+};
+/* Fires at once (before it returns) if nothing keeps it, or there is no room. `key->run_id` must be
+ * set. */
+void shard_keep_query(struct shard *shard, const struct run_key *key, struct run_query *query);
+/* Harmless when it has fired. */
+void shard_drop_query(struct shard *shard, struct run_query *query);
+/* The queries that ride on the run's decision, which was just started: copies, in the arena. */
+void shard_ride_queries(struct shard *shard, const struct run *run, struct arena *arena,
+                        struct decision_start *start);
+/* Takes a query out of those that wait: by its id, or any (NULL). NULL: there is none. Who takes it
+ * fires it. */
+struct run_query *shard_take_query(struct shard *shard, const char *run_id, const char *id);
 
 #endif

@@ -327,6 +327,9 @@ tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, stru
 
 /* --- looking ---- */
 
+typedef void look_function(void *context, const struct run *run,
+                           const STORED(CurrentRecord) *current);
+
 static struct error *
 tenure_look(struct tenure *tenure, const struct run_key *key,
             void (*look)(void *context, const struct run *run,
@@ -357,10 +360,11 @@ tenure_look(struct tenure *tenure, const struct run_key *key,
     return err;
 }
 
-struct error *
-shard_look(struct shard *shard, const struct run_key *key,
-           void (*look)(void *context, const struct run *run, const STORED(CurrentRecord) *current),
-           void *context, struct arena *arena)
+/* Looks; if it must be `sure`, the store says afterwards whether the owner still was one: what it
+ * saw was then all there was when it looked. */
+static struct error *
+look_until_owned(struct shard *shard, const struct run_key *key, look_function *look, void *context,
+                 bool is_sure, struct arena *arena)
 {
     for (int attempt = 1;; attempt++) {
         struct tenure *tenure;
@@ -368,10 +372,32 @@ shard_look(struct shard *shard, const struct run_key *key,
         if (err != NULL)
             return err;
         err = tenure_look(tenure, key, look, context, arena);
+        bool is_answer = err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS;
+        if (is_answer && is_sure && !shard->options.is_alone) {
+            struct error *lost = tenure_check_owned(tenure, arena);
+            err = lost != NULL ? lost : err;
+        }
         bool may_try = tenure->is_over && !shard->is_closing;
         tenure_leave(tenure);
         if (err == NULL || !may_try || attempt == ATTEMPTS_MAX)
             return err;
         mark("look_tried_again");
     }
+}
+
+struct error *
+shard_look(struct shard *shard, const struct run_key *key,
+           void (*look)(void *context, const struct run *run, const STORED(CurrentRecord) *current),
+           void *context, struct arena *arena)
+{
+    return look_until_owned(shard, key, look, context, false, arena);
+}
+
+struct error *
+shard_look_surely(struct shard *shard, const struct run_key *key,
+                  void (*look)(void *context, const struct run *run,
+                               const STORED(CurrentRecord) *current),
+                  void *context, struct arena *arena)
+{
+    return look_until_owned(shard, key, look, context, true, arena);
 }

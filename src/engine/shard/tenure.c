@@ -31,6 +31,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     outbox_init(tenure, options->transfers_max);
     alarms_init(tenure, options->alarms_max);
     watches_init(tenure);
+    queries_init(tenure);
     return tenure;
 }
 
@@ -43,6 +44,7 @@ tenure_free(struct tenure *tenure)
     outbox_free(tenure);
     alarms_free(tenure);
     watches_free(tenure);
+    queries_free(tenure);
     arena_free(tenure->arena);
     memory_free(tenure);
 }
@@ -75,6 +77,7 @@ tenure_end(struct tenure *tenure)
     latch_add(&shard->busy, 1);
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
+    queries_lose(tenure);
 }
 
 void

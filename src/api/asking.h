@@ -1,0 +1,51 @@
+/* asking.h - queries in the tests of api/: asked in a fiber of their own, answered by the test. */
+#ifndef CADENZA_API_ASKING_H
+#define CADENZA_API_ASKING_H
+
+#include "api/fixture.h"
+#include "fiber/sync.h"
+#include "wire/names.h"
+
+/* One call of QueryWorkflow. */
+struct asking {
+    struct fixture *fixture;
+    API(QueryWorkflowRequest) *request;
+    API(QueryWorkflowResponse) *response;
+    struct error *err;
+    int64_t took; /* ns */
+    struct latch open;
+    struct fiber *fiber;
+};
+
+/* A question of type "state" about the current run. */
+API(QueryWorkflowRequest) *asking_request(struct fixture *fixture, const char *workflow_id);
+/* Asks; the fixture's timeout and headers of this moment count. Gives it a moment to arrive. */
+void asking_begin(struct asking *asking, struct fixture *fixture,
+                  API(QueryWorkflowRequest) *request);
+/* Waits for the end. */
+void asking_wait(struct asking *asking);
+bool asking_is_over(const struct asking *asking);
+/* It must end with this answer, or with this failure. */
+void asking_expect(struct asking *asking, const char *answer);
+void asking_expect_error(struct asking *asking, enum error_kind kind, const char *message);
+/* Polls, and expects a query of "state" alone; answers it. */
+API(PollForDecisionTaskResponse) *poll_query(struct fixture *fixture, const char *list);
+must_use struct error *respond_query(struct fixture *fixture, ProtobufCBinaryData token,
+                                     API(WorkflowQueryResult) *result);
+API(WorkflowQueryResult) *asking_result(struct fixture *fixture, const char *answer);
+/* A completion that carries a result for each query of the task. */
+API(RespondDecisionTaskCompletedRequest) *
+asking_complete(struct fixture *fixture, const API(PollForDecisionTaskResponse) *task,
+                API(Decision) *decision, const char *answer);
+/* Starts a run and completes its first decision. */
+void asking_start_run(struct fixture *fixture, const char *workflow_id);
+/* Polls a sticky list that stands beside "work". */
+API(PollForDecisionTaskResponse) *poll_sticky(struct fixture *fixture, const char *list,
+                                              int64_t timeout);
+void asking_make_sticky(struct fixture *fixture, API(RespondDecisionTaskCompletedRequest) *request,
+                        const char *list);
+/* The calls that follow come from such a client. */
+void asking_as(struct fixture *fixture, const char *name, const char *feature_version);
+void asking_sleep(struct fixture *fixture, int64_t nanoseconds);
+
+#endif

@@ -1,0 +1,219 @@
+/* query_task.c - the worker's side of a query that goes directly: a poll comes back with it,
+ * RespondQueryTaskCompleted with the answer.
+ *
+ * Nothing is recorded when a worker gets a query. Before it is shown, who asks is looked for, by
+ * the id that the query carries, on the loop that is part of the id: a worker should not work for
+ * nobody. A query whose worker has gone before it got it goes back to its list. */
+#include "api/poll.h"
+#include "api/query.h"
+#include "api/tokens.h"
+#include "api/validate.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "fiber/mark.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* --- to who asks ---------------------------------------------------------------------------------
+ */
+
+/* A message to the asker of a query. */
+struct asker_call {
+    struct api *api;
+    const char *id;
+    const char *domain_id;
+    const API(WorkflowQueryResult) *result; /* NULL: see `failure` */
+    const struct error *failure;            /* NULL: only asks whether it is there */
+    const struct caller *worker;            /* who answers */
+    bool is_there;
+};
+
+/* The loop that an id names; NULL: it is not one of ours. */
+static struct loop *
+home_of(const char *id)
+{
+    const char *dash = strrchr(id, '-');
+    int64_t index;
+    if (dash == NULL ||
+        !text_parse_int64(slice_text(dash + 1), 0, (int64_t)loop_count() - 1, &index))
+        return NULL;
+    return loop_at((unsigned)index);
+}
+
+/* What the asker is told; its hand is not the shard's: a worker has the query. */
+static void
+tell_asker(struct asker *asker, const struct asker_call *call)
+{
+    struct arena *arena = asker->parked.arena;
+    struct error *err = error_copy(arena, call->failure);
+    if (err == NULL && asker->is_strong)
+        err = caller_check_strong_queries(call->worker, arena);
+    if (err != NULL)
+        asker_fail(asker, err);
+    else
+        asker_answer(asker, call->result);
+    if (asker->hand == HAND_WORKER) /* else its fiber ends it */
+        asker_end(asker);
+}
+
+static void
+call_on_loop(void *argument)
+{
+    struct asker_call *call = argument;
+    struct asker *asker = asker_find(call->api, call->id);
+    call->is_there = asker != NULL && asker->asked != NULL && asker->parked.call != NULL &&
+                     strcmp(asker->key.domain_id, call->domain_id) == 0;
+    if (call->is_there && (call->result != NULL || call->failure != NULL))
+        tell_asker(asker, call);
+}
+
+/* Yields. Error: ERR_BUSY, it was not reached. */
+static struct error *
+call_asker(struct asker_call *call, struct arena *arena)
+{
+    struct loop *home = home_of(call->id);
+    call->is_there = false;
+    return home == NULL ? NULL : loop_call(home, call_on_loop, call, arena);
+}
+
+/* --- a poll has found a query --------------------------------------------------------------------
+ */
+
+static struct slice
+token_of(const struct task *task, struct arena *arena)
+{
+    struct query_token token = {.domain_id = task->run_domain_id,
+                                .workflow_id = task->workflow_id,
+                                .run_id = task->run_id,
+                                .list = task->list,
+                                .query_id = task->query_id};
+    return query_token_write(&token, arena);
+}
+
+/* The answer to the poll. A worker that has the run in its memory gets no history. */
+static struct error *
+show(struct parked_poll *waiting, API(PollForDecisionTaskResponse) *response,
+     struct pieces *history)
+{
+    struct parked *parked = &waiting->parked;
+    const struct task *task = waiting->poll.task;
+    struct run_key key = {task->run_domain_id, task->workflow_id, task->run_id};
+    struct query_view view;
+    struct error *err =
+        engine_query_view(parked->api->options.engine, &key, false, parked->arena, &view);
+    if (err == NULL)
+        err = message_decode_as(parked->arena, ERR_CORRUPT, API_TYPE(workflow_query),
+                                arena_slice(parked->arena, task->query), &response->query);
+    if (err != NULL)
+        return err;
+    response->task_token = presence_make_bytes(token_of(task, parked->arena));
+    struct started_query query = {.domain_name = waiting->poll.domain_name,
+                                  .workflow_id = task->workflow_id,
+                                  .view = &view,
+                                  .is_sticky = task->kind == LIST_STICKY};
+    return decision_show_query(parked->api, &query, parked->arena, response, history);
+}
+
+/* Whether another worker, or the same a little later, may get it instead: the poller's time is
+ * over, or too much is on its way to another loop. */
+static bool
+may_be_shown_again(const struct error *err)
+{
+    return err->kind == ERR_DEADLINE || err->kind == ERR_CANCELLED || err->kind == ERR_BUSY;
+}
+
+static void
+give_back(struct parked_poll *waiting)
+{
+    matching_return(waiting->parked.api->options.matching, waiting->poll.task);
+    poll_end(waiting, NULL);
+}
+
+/* The query cannot be shown to anybody: who asks is told, and the poll waits on. */
+static void
+give_up(struct parked_poll *waiting, struct asker_call *asker, const struct error *failure)
+{
+    mark("query_cannot_be_shown");
+    asker->failure = failure;
+    struct error *err = call_asker(asker, waiting->parked.arena);
+    if (err != NULL) /* it will time out */
+        mark("query_failure_not_told");
+    poll_again(waiting);
+}
+
+void
+poll_show_query(struct parked_poll *waiting)
+{
+    struct parked *parked = &waiting->parked;
+    const struct task *task = waiting->poll.task;
+    struct asker_call asker = {
+        .api = parked->api, .id = task->query_id, .domain_id = task->run_domain_id};
+    struct error *err = call_asker(&asker, parked->arena);
+    if (err == NULL && !asker.is_there) {
+        mark("query_of_nobody");
+        poll_again(waiting);
+        return;
+    }
+    API(PollForDecisionTaskResponse) *response =
+        message_new(parked->arena, API_TYPE(poll_for_decision_task_response));
+    struct pieces history;
+    if (err == NULL)
+        err = show(waiting, response, &history);
+    if (parked->call == NULL || (err != NULL && may_be_shown_again(err))) {
+        give_back(waiting);
+    } else if (err != NULL) {
+        give_up(waiting, &asker, err);
+    } else {
+        response->backlog_count_hint = waiting->poll.backlog;
+        response->auto_config_hint = poll_hint(waiting, parked->arena);
+        parked->call->response = &response->base;
+        parked->call->pieces = history.list.items;
+        parked->call->piece_count = history.list.count;
+        poll_end(waiting, NULL);
+    }
+}
+
+/* --- the answer ----------------------------------------------------------------------------------
+ */
+
+/* The result as it goes on: one that is too large is a failure that says so. */
+static const API(WorkflowQueryResult) *
+fitting_result(const struct limits *limits, const API(WorkflowQueryResult) *result)
+{
+    struct error *err =
+        result == NULL ? NULL : validate_blob(limits, validate_payload_size(result->answer));
+    if (result != NULL && err == NULL)
+        return result;
+    API(WorkflowQueryResult) *other = message_new(limits->arena, API_TYPE(workflow_query_result));
+    other->result_type = err == NULL ? API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED)
+                                     : API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_FAILED);
+    other->error_message = err == NULL ? "" : arena_text(limits->arena, err->message);
+    return other;
+}
+
+struct error *
+api_complete_query(struct rpc_call *call)
+{
+    const API(RespondQueryTaskCompletedRequest) *request =
+        (const API(RespondQueryTaskCompletedRequest) *)call->request;
+    struct query_token token;
+    struct call_domain domain;
+    struct error *err =
+        query_token_read(presence_read_bytes(request->task_token), call->arena, &token);
+    if (err == NULL)
+        err = validate_domain_id(call, token.domain_id, &domain);
+    if (err != NULL)
+        return err;
+    struct limits limits = {api_of(call)->options.dynamic, domain.name, call->arena};
+    struct caller worker = api_caller(call);
+    struct asker_call asker = {.api = api_of(call),
+                               .id = token.query_id,
+                               .domain_id = token.domain_id,
+                               .result = fitting_result(&limits, request->result),
+                               .worker = &worker};
+    err = call_asker(&asker, call->arena);
+    if (err != NULL || asker.is_there)
+        return err;
+    return errors_entity_not_exists(call->arena, NULL, "query task not found, or already expired");
+}

@@ -1,0 +1,363 @@
+/* strong_query_test.c - queries that must see all that was acknowledged before them. */
+#include "api/asking.h"
+
+#define STRONG                                                                                     \
+    "history.EnableConsistentQueryByDomain: [{value: true}]\n"                                     \
+    "history.decisionHeartbeatTimeout: [{value: 1h}]\n"
+
+static void
+prepare(struct fixture *fixture)
+{
+    fixture_set(fixture, STRONG);
+    asking_as(fixture, "uber-go", "1.7.0");
+    asking_start_run(fixture, "wf");
+}
+
+static void
+ask_strongly(struct asking *asking, struct fixture *fixture)
+{
+    API(QueryWorkflowRequest) *request = asking_request(fixture, "wf");
+    request->query_consistency_level =
+        API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG);
+    asking_begin(asking, fixture, request);
+}
+
+static bool
+has_signal(const API(PollForDecisionTaskResponse) *task)
+{
+    for (size_t i = 0; i < task->history->n_events; i++)
+        if (task->history->events[i]->attributes_case ==
+            API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES))
+            return true;
+    return false;
+}
+
+static void
+rides(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT(task->query == NULL && task->n_queries == 1 && has_signal(task));
+    EXPECT_TEXT(task->queries[0]->value->query_type, "state");
+    EXPECT_EQ(task->queries[0]->value->query_args->data.len, 4);
+    EXPECT(!asking_is_over(&asking));
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "signalled"));
+    asking_expect(&asking, "signalled");
+
+    /* Nothing waits for a decision now: it goes alone, and sees the signal too. */
+    ask_strongly(&asking, fixture);
+    task = poll_query(fixture, "work");
+    EXPECT(has_signal(task));
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "still")));
+    asking_expect(&asking, "still");
+}
+
+TEST(strong_query, it_rides_on_the_decision_that_brings_the_signal, "A-216")
+{
+    fixture_run(rides);
+}
+
+static void
+fails_on_decision(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    API(RespondDecisionTaskCompletedRequest) *completion =
+        asking_complete(fixture, task, decide_end(fixture), "");
+    completion->query_results[0]->value->result_type =
+        API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_FAILED);
+    completion->query_results[0]->value->error_message = "cannot tell";
+    run_complete(fixture, completion);
+    asking_expect_error(&asking, ERR_QUERY_FAILED, "cannot tell");
+}
+
+TEST(strong_query, a_failure_that_comes_with_a_decision_is_told)
+{
+    fixture_run(fails_on_decision);
+}
+
+static void
+behind_started(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_EQ(task->n_queries, 0);
+    ask_strongly(&asking, fixture);
+    asking_sleep(fixture, NS_PER_S);
+    EXPECT(!asking_is_over(&asking));
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), ""));
+    task = poll_query(fixture, "work");
+    EXPECT(has_signal(task));
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "after")));
+    asking_expect(&asking, "after");
+}
+
+TEST(strong_query, behind_a_started_decision_it_waits_and_goes_alone_afterwards, "A-217")
+{
+    fixture_run(behind_started);
+}
+
+static void
+on_the_next(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "one");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    run_signal(fixture, "wf", "two"); /* buffered */
+    ask_strongly(&asking, fixture);
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "too early"));
+    EXPECT(!asking_is_over(&asking));
+    task = poll_decision(fixture, "work");
+    EXPECT(task->query == NULL && task->n_queries == 1);
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "two"));
+    asking_expect(&asking, "two");
+}
+
+/* The worker has the run in its memory, and asks for the next decision with its answer. */
+static void
+on_the_next_sticky(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "one");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    run_signal(fixture, "wf", "two");
+    ask_strongly(&asking, fixture);
+    API(RespondDecisionTaskCompletedRequest) *completion =
+        fixture_complete(fixture, task->task_token, decide_marker(fixture));
+    asking_make_sticky(fixture, completion, "host:1");
+    completion->return_new_decision_task = true;
+    API(RespondDecisionTaskCompletedResponse) *answer = run_complete(fixture, completion);
+    EXPECT(answer->decision_task != NULL);
+    EXPECT_EQ(answer->decision_task->n_queries, 1);
+    EXPECT(has_signal(answer->decision_task));
+    completion = asking_complete(fixture, answer->decision_task, decide_marker(fixture), "two");
+    run_complete(fixture, completion);
+    asking_expect(&asking, "two");
+}
+
+TEST(strong_query, buffered_events_take_it_along_on_the_next_decision, "A-218")
+{
+    fixture_run(on_the_next);
+    fixture_run(on_the_next_sticky);
+}
+
+static void
+deadline(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    fixture->timeout = 3 * NS_PER_S;
+    ask_strongly(&asking, fixture);
+    asking_expect_error(&asking, ERR_DEADLINE, "");
+    EXPECT(asking.took > 2900 * NS_PER_MS && asking.took < 3500 * NS_PER_MS);
+    fixture->timeout = 10 * NS_PER_S;
+    EXPECT_EQ(poll_decision(fixture, "work")->n_queries, 0); /* nobody waits for it any more */
+}
+
+TEST(strong_query, it_ends_with_its_deadline, "A-219")
+{
+    fixture_run(deadline);
+}
+
+static void
+not_enabled(struct fixture *fixture)
+{
+    static const char *const settings[] = {
+        "{}",
+        "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+        "history.EnableConsistentQuery: [{value: false}]\n",
+    };
+    asking_start_run(fixture, "wf");
+    for (size_t i = 0; i < array_length(settings); i++) {
+        struct asking asking;
+        fixture_set(fixture, settings[i]);
+        ask_strongly(&asking, fixture);
+        asking_expect_error(&asking, ERR_BAD_REQUEST,
+                            "cluster or domain does not enable strongly consistent query but "
+                            "strongly consistent query was requested");
+    }
+}
+
+TEST(strong_query, it_must_be_enabled, "A-220")
+{
+    fixture_run(not_enabled);
+}
+
+static void
+full(struct fixture *fixture)
+{
+    struct asking first, second, third;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&first, fixture);
+    ask_strongly(&second, fixture);
+    asking_expect_error(&second, ERR_UNCATEGORISED,
+                        "consistent query buffer is full, cannot accept new consistent queries");
+    fixture_set(fixture, STRONG "history.MaxBufferedQueryCount: [{value: 2}]");
+    ask_strongly(&third, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_EQ(task->n_queries, 2);
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "both"));
+    asking_expect(&first, "both");
+    asking_expect(&third, "both");
+}
+
+TEST(strong_query, only_so_many_wait_for_a_run, "A-221")
+{
+    fixture_run(full);
+}
+
+static void
+heartbeats(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    fixture->timeout = 60 * NS_PER_S;
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(task->n_queries, 1);
+        API(RespondDecisionTaskCompletedRequest) *beat =
+            asking_complete(fixture, task, NULL, "half");
+        beat->force_create_new_decision_task = beat->return_new_decision_task = true;
+        task = run_complete(fixture, beat)->decision_task;
+        EXPECT(task != NULL);
+        asking_sleep(fixture, 5 * NS_PER_S);
+        EXPECT(!asking_is_over(&asking));
+    }
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "whole"));
+    asking_expect(&asking, "whole");
+}
+
+TEST(strong_query, a_decision_that_asks_for_more_time_answers_nothing, "A-222")
+{
+    fixture_run(heartbeats);
+}
+
+static void
+fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
+{
+    API(RespondDecisionTaskFailedRequest) *request =
+        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
+    API(RespondDecisionTaskFailedResponse) *response;
+    request->task_token = token;
+    request->cause = API_VALUE(
+        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
+    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &request->base,
+                           API_TYPE(respond_decision_task_failed_response), &response));
+}
+
+static void
+tried_again(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    fixture->timeout = 60 * NS_PER_S;
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_EQ(task->n_queries, 1);
+    fail_decision(fixture, task->task_token);
+    task = poll_decision(fixture, "work");
+    EXPECT(task->attempt == 1 && task->n_queries == 1);
+    task = poll_decision(fixture, "work"); /* the worker was lost, the decision timed out */
+    EXPECT(task->attempt == 2 && task->n_queries == 1);
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "at last"));
+    asking_expect(&asking, "at last");
+}
+
+TEST(strong_query, a_decision_that_fails_takes_it_along_to_the_next_attempt)
+{
+    fixture_run(tried_again);
+}
+
+static void
+closes(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&asking, fixture);
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
+    API(TerminateWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
+                           API_TYPE(terminate_workflow_execution_response), &response));
+    run_start(fixture, "wf"); /* another run of the id is not asked */
+    API(PollForDecisionTaskResponse) *task = poll_query(fixture, "work");
+    EXPECT(has_signal(task));
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "closed")));
+    asking_expect(&asking, "closed");
+}
+
+TEST(strong_query, when_the_run_closes_it_goes_to_a_worker_alone)
+{
+    fixture_run(closes);
+}
+
+static void
+old_worker(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&asking, fixture);
+    asking_as(fixture, "uber-go", "1.4.0");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "wrong"));
+    asking_expect_error(&asking, ERR_BAD_REQUEST, "client version not supported");
+
+    ask_strongly(&asking, fixture);
+    task = poll_query(fixture, "work");
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "wrong")));
+    asking_expect_error(&asking, ERR_CLIENT_VERSION_NOT_SUPPORTED, "");
+    asking_as(fixture, "uber-java", "1.5.0");
+    ask_strongly(&asking, fixture);
+    task = poll_query(fixture, "work");
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "right")));
+    asking_expect(&asking, "right");
+
+    run_signal(fixture, "wf", "go");
+    ask_strongly(&asking, fixture);
+    fixture->header_count = 0; /* who does not say who it is is believed */
+    task = poll_decision(fixture, "work");
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "right"));
+    asking_expect(&asking, "right");
+}
+
+TEST(strong_query, a_worker_that_is_too_old_is_not_believed)
+{
+    fixture_run(old_worker);
+}
+
+static void
+too_large(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    fixture_set(fixture, STRONG "limit.blobSize.error: [{value: 10}]");
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "eleven char"));
+    asking_expect_error(&asking, ERR_QUERY_FAILED, "Blob data size exceeds limit.");
+}
+
+TEST(strong_query, an_answer_that_is_too_large_is_a_failure, "A-223")
+{
+    fixture_run(too_large);
+}

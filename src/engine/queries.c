@@ -1,0 +1,192 @@
+/* queries.c - what a query has to know of its run, and decisions that answer queries. See
+ * engine.h. */
+#include "base/check.h"
+#include "domain/active.h"
+#include "engine/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "route/route.h"
+#include "wire/maps.h"
+#include "wire/message.h"
+
+/* --- looking ---- */
+
+struct query_look {
+    const struct engine *engine;
+    struct query_view *view;
+    struct arena *arena;
+};
+
+/* A cluster attribute that the domain does not have is nobody's: then whoever is asked answers. */
+static bool
+is_active_here(const struct engine_options *options, const STORED(RunRecord) *core)
+{
+    const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
+    const struct domain *domain = domains_find_id(options->domains, core->domain_id);
+    struct cluster_attribute attribute = {0};
+    if (policy != NULL && policy->cluster_attribute != NULL) {
+        attribute.scope = policy->cluster_attribute->scope;
+        attribute.name = policy->cluster_attribute->name;
+    }
+    if (domain == NULL)
+        return true;
+    enum active_status status = domain_active(domain, &attribute, options->group).status;
+    return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
+}
+
+/* The sticky list, if its worker was seen lately enough. */
+static const char *
+fresh_sticky_list(const struct engine_options *options, const STORED(RunRecord) *core)
+{
+    const struct domain *domain = domains_find_id(options->domains, core->domain_id);
+    if (core->sticky_task_list == NULL)
+        return "";
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain == NULL ? "" : domain->name;
+    int64_t age = clock_wall() - core->sticky_time;
+    bool is_fresh = age <= dynamic_duration(options->dynamic, DYNAMIC_STICKY_TTL, &filter);
+    return is_fresh ? core->sticky_task_list->name : "";
+}
+
+static void
+look_query(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct query_look *look = context;
+    const struct engine_options *options = &look->engine->options;
+    const STORED(RunRecord) *core = run->core;
+    API(WorkflowType) *type = message_new(look->arena, API_TYPE(workflow_type));
+    if (core->workflow_type != NULL)
+        type->name = arena_text(look->arena, core->workflow_type->name);
+    const char *list = core->task_list == NULL ? "" : core->task_list->name;
+    *look->view = (struct query_view){
+        .run_id = arena_text(look->arena, core->run_id),
+        .branch = run_branch(run),
+        .next_event_id = core->next_event_id,
+        .previous_started_id = core->previous_started_event_id,
+        .history_bytes = core->history_bytes,
+        .is_open = run_is_open(run),
+        .is_active_here = is_active_here(options, core),
+        .has_decision = core->decision != NULL,
+        .close_status = core->close_status,
+        .workflow_type = type,
+        .list = arena_text(look->arena, list),
+        .sticky_list = arena_text(look->arena, fresh_sticky_list(options, core)),
+        .sticky_timeout = core->sticky_timeout,
+        .client_name = arena_text(look->arena, core->client_name),
+        .client_feature_version = arena_text(look->arena, core->client_feature_version),
+    };
+}
+
+struct error *
+engine_query_view(struct engine *engine, const struct run_key *key, bool is_strong,
+                  struct arena *arena, struct query_view *view)
+{
+    struct query_look look = {engine, view, arena};
+    return (is_strong ? engine_look_surely : engine_look)(engine, key, look_query, &look, arena);
+}
+
+/* --- a completed decision ---- */
+
+struct completion_call {
+    struct shard *shard;
+    const struct run_key *key;
+    const struct complete_command *command;
+    struct complete_answer *answer;
+    struct arena *arena;
+    struct error *err;
+    struct list taken; /* struct run_query: those that this completion settles */
+};
+
+static bool
+take_query(struct completion_call *call, const char *run_id, const char *id)
+{
+    struct run_query *query = shard_take_query(call->shard, run_id, id);
+    if (query != NULL)
+        list_push_back(&call->taken, &query->node);
+    return query != NULL;
+}
+
+/* Which of the queries that wait are settled by this. A heartbeat settles none: what the worker has
+ * not told yet may belong to the answer. */
+static void
+take_queries(struct completion_call *call, const char *run_id)
+{
+    const API(RespondDecisionTaskCompletedRequest) *request = call->command->request;
+    bool is_heartbeat = request->force_create_new_decision_task && request->n_decisions == 0;
+    while (call->command->refuses_queries && take_query(call, run_id, NULL))
+        continue;
+    for (size_t i = 0; i < request->n_query_results && !is_heartbeat; i++)
+        take_query(call, run_id, request->query_results[i]->key);
+}
+
+static struct error *
+decide_complete_decision(void *context, struct step *step)
+{
+    struct completion_call *call = context;
+    struct error *err = command_complete_decision(step, call->command, call->answer);
+    if (err != NULL)
+        return err;
+    const struct run *run = mutation_run(step->mutation);
+    take_queries(call, run->core->run_id);
+    if (call->answer->has_started_decision)
+        shard_ride_queries(call->shard, run, call->arena, &call->answer->start);
+    return NULL;
+}
+
+/* The answer that fits the query; one that is too large is a failure that says so. */
+static const API(WorkflowQueryResult) *
+find_result(struct completion_call *call, const struct run_query *query)
+{
+    const API(RespondDecisionTaskCompletedRequest) *request = call->command->request;
+    const API(RespondDecisionTaskCompletedRequest__QueryResultsEntry) *entry =
+        wire_map_find(request->query_results, request->n_query_results, query->id);
+    check(entry != NULL && entry->value != NULL);
+    const API(Payload) *answer = entry->value->answer;
+    if (answer == NULL || answer->data.len <= call->command->query_answer_max)
+        return entry->value;
+    API(WorkflowQueryResult) *failure = message_new(call->arena, API_TYPE(workflow_query_result));
+    failure->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_FAILED);
+    failure->error_message = "Blob data size exceeds limit.";
+    return failure;
+}
+
+/* If the step came to nothing, or nobody knows, they look again. */
+static void
+settle_queries(struct completion_call *call)
+{
+    for (struct list *node; (node = list_pop_front(&call->taken)) != NULL;) {
+        struct run_query *query = list_entry(node, struct run_query, node);
+        if (call->err != NULL)
+            query->fire(query, QUERY_FREE, NULL);
+        else if (call->command->refuses_queries)
+            query->fire(query, QUERY_REFUSED, NULL);
+        else
+            query->fire(query, QUERY_ANSWERED, find_result(call, query));
+    }
+}
+
+static void
+complete_on_loop(void *argument)
+{
+    struct completion_call *call = argument;
+    struct shard_step step = {
+        .key = *call->key, .needs_run = true, .decide = decide_complete_decision, .context = call};
+    list_init(&call->taken);
+    call->err = shard_step(call->shard, &step, call->arena);
+    settle_queries(call);
+}
+
+struct error *
+engine_complete_decision(struct engine *engine, const struct run_key *key,
+                         const struct complete_command *command, struct arena *arena,
+                         struct complete_answer *answer)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct completion_call call = {.shard = engine->shards[number],
+                                   .key = key,
+                                   .command = command,
+                                   .answer = answer,
+                                   .arena = arena};
+    struct error *err = route_to_shard(number, complete_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}
