@@ -29,6 +29,10 @@ static int64_t
 decision_deadline(const STORED(RunRecord) *core)
 {
     const STORED(PendingDecision) *decision = core->decision;
+#ifdef CADENZA_PLANT_orphans_wait
+    if (decision == NULL && core->waits_for_parent)
+        return 0;
+#endif
     if (decision == NULL)
         return core->waits_for_parent ? core->ask_parent_time : core->first_decision_time;
     if (decision->started_id == EVENT_NONE)
