@@ -40,7 +40,8 @@
     X(a_watch_that_was_taken_back_is_silent)                                                       \
     X(a_query_rides_on_a_decision_that_starts_after_it)                                            \
     X(a_query_is_set_free_when_the_end_of_the_decision_is_durable)                                 \
-    X(a_query_is_set_free_when_the_run_closes_or_the_shard_is_lost)
+    X(a_query_is_set_free_when_the_run_closes_or_the_shard_is_lost)                                \
+    X(a_sure_look_notices_that_its_owner_was_overtaken)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)

@@ -131,3 +131,26 @@ case_a_query_is_set_free_when_the_run_closes_or_the_shard_is_lost(struct rig *ri
     shard_keep_query(rig->shard, &key, &two.query); /* nobody owns it */
     EXPECT(two.fired == 2 && two.end == QUERY_FREE);
 }
+
+static void
+count_look(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    ++*(int *)context;
+}
+
+void
+case_a_sure_look_notices_that_its_owner_was_overtaken(struct rig *rig)
+{
+    int looks = 0;
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    struct run_key key = {rig->domain_id, "wf", ""};
+    uint64_t range_id = shard_range_id(rig->shard);
+    EXPECT_OK(shard_look_surely(rig->shard, &key, count_look, &looks, rig->arena));
+    EXPECT(looks == 1 && shard_range_id(rig->shard) == range_id);
+    case_overtake(rig);
+    EXPECT_OK(shard_look(rig->shard, &key, count_look, &looks, rig->arena));
+    EXPECT(looks == 2 && shard_range_id(rig->shard) == range_id); /* it does not know yet */
+    EXPECT_OK(shard_look_surely(rig->shard, &key, count_look, &looks, rig->arena));
+    EXPECT(looks == 4 && shard_range_id(rig->shard) > range_id); /* taken again, looked again */
+}
