@@ -358,10 +358,10 @@ parked_and_purged(void *argument)
 {
     struct group group;
     group_open(&group, 2, true);
-    static const char *const names[] = {"orders", "bills"};
+    static const char *const parked[] = {"orders", "bills"};
     for (int i = 0; i < 2; i++) {
-        EXPECT_OK(register_domain(&group, 1, names[i], false));
-        EXPECT_OK(register_domain(&group, 0, names[i], true));
+        EXPECT_OK(register_domain(&group, 1, parked[i], false));
+        EXPECT_OK(register_domain(&group, 0, parked[i], true));
     }
     wait_dead(&group, 1, 2);
     struct grpc_client *client = client_of(&group, 1);
