@@ -39,8 +39,8 @@ note_version(struct run *run, int64_t event_version, int64_t event_id)
     core->versions = versions;
 }
 
-static void
-note_versions(struct mutation *mutation)
+void
+mutation_note_versions(struct mutation *mutation)
 {
     size_t count = mutation->events.count;
     for (size_t i = 0; i < count; i++) {
@@ -77,7 +77,7 @@ put_history(struct mutation *mutation, struct batch *batch)
         return;
     STORED(RunRecord) *core = mutation->run->core;
     number_events(mutation);
-    note_versions(mutation);
+    mutation_note_versions(mutation);
     core->last_first_event_id = mutation_first_event_id(mutation);
     API(History) history;
     uber__cadence__api__v1__history__init(&history);

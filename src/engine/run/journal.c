@@ -84,6 +84,29 @@ journal_set(struct mutation *mutation, enum pending_kind kind, uint64_t number, 
                    (struct change){.kind = kind, .number = number, .text = text, .old = old});
 }
 
+static void
+journal_add(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text)
+{
+    vector_push_in(&mutation->journal, mutation->arena,
+                   (struct change){.kind = kind, .number = number, .text = text});
+}
+
+void
+journal_add_all(struct mutation *mutation)
+{
+    const struct run *run = mutation->run;
+    uint64_t number;
+    void *value;
+    for (size_t cursor = 0; map64_next(run->activities, &cursor, &number, NULL);)
+        journal_add(mutation, PENDING_ACTIVITY, number, NULL);
+    for (size_t cursor = 0; map_next(run->timers, &cursor, NULL, &value);)
+        journal_add(mutation, PENDING_TIMER, 0, ((STORED(PendingTimer) *)value)->timer_id);
+    for (size_t cursor = 0; map_next(run->signal_requests, &cursor, NULL, &value);)
+        journal_add(mutation, PENDING_SIGNAL_REQUEST, 0,
+                    ((STORED(SignalRequest) *)value)->request_id);
+    check(map64_count(run->buffered) == 0);
+}
+
 void
 journal_undo(struct mutation *mutation, size_t count)
 {

@@ -20,6 +20,15 @@ mutation_begin(struct run *run, const struct facts *facts, struct arena *arena)
     return mutation;
 }
 
+struct mutation *
+mutation_begin_new(struct run *run, const struct facts *facts, struct arena *arena)
+{
+    check(run->core->alarm_row == 0);
+    struct mutation *mutation = mutation_begin(run, facts, arena);
+    journal_add_all(mutation);
+    return mutation;
+}
+
 struct run *
 mutation_run(const struct mutation *mutation)
 {

@@ -57,6 +57,10 @@ struct mutation;
 /* Opens a step of `run`. One at a time per run. `arena` must live until the commit was submitted.
  */
 struct mutation *mutation_begin(struct run *run, const struct facts *facts, struct arena *arena);
+/* The same for a run that is in no row yet but has records (rebuild.h): the step writes them all.
+ */
+struct mutation *mutation_begin_new(struct run *run, const struct facts *facts,
+                                    struct arena *arena);
 struct run *mutation_run(const struct mutation *mutation);
 const struct facts *mutation_facts(const struct mutation *mutation);
 struct arena *mutation_arena(const struct mutation *mutation);
@@ -136,6 +140,9 @@ uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *t
 /* The row's work is done or void: it goes with this step, if it is still there; one
  * that this very step added is not written at all. 0: nothing. */
 void mutation_drop_transfer(struct mutation *mutation, uint64_t row);
+
+/* Sends the task of the pending decision, which is not started, once more; the old row goes. */
+void mutation_resend_decision(struct mutation *mutation);
 
 /* --- the end --------------------------------------------------------------------------------- */
 

@@ -289,6 +289,21 @@ must_use struct error *tenure_make_facts(struct tenure *tenure, const struct sha
                                          const struct run *run, struct arena *arena,
                                          struct step_facts *facts);
 
+/* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
+must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,
+                                         struct arena *arena, struct facts *facts);
+
+/* --- reader.c ---- */
+
+struct shard_reader {
+    struct tenure *tenure;
+    struct workflow *workflow; /* locked */
+    struct arena *arena;       /* of the call */
+};
+/* Adds batches of a branch, numbered by this owner. */
+void tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
+                      const struct history_node *nodes, size_t count, struct batch *batch);
+
 /* --- step.c ---- */
 
 /* Runs what is due of a run whose alarm rings, and sets the next alarm. *is_stale: the run has

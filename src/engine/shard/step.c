@@ -76,6 +76,18 @@ not_found(const struct run_key *key, struct arena *arena)
                                     key->workflow_id, key->run_id);
 }
 
+/* What is read from the store must have all that is in memory. */
+static struct error *
+visit_prepare(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    struct shard_reader reader = {tenure, visit->workflow, visit->arena};
+    struct error *err = tenure_wait(tenure, visit->workflow->newest, visit->arena);
+    if (err == NULL)
+        err = visit->wanted->prepare(visit->wanted->context, &reader);
+    return err == NULL && tenure->is_over ? tenure_error(tenure, visit->arena) : err;
+}
+
 /* --- deciding: no yields ---- */
 
 static struct error *
@@ -196,8 +208,11 @@ visit_submit(struct visit *visit)
     struct effects of_changed = {0}, of_begun = {0};
     if (changed != NULL)
         visit_finish(visit, changed, batch, &of_changed);
-    if (begun != NULL)
+    if (begun != NULL) {
+        struct history_branch branch = run_branch(mutation_run(begun));
+        tenure_add_nodes(tenure, &branch, visit->step.nodes, visit->step.node_count, batch);
         visit_finish(visit, begun, batch, &of_begun);
+    }
     visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
     visit->ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
@@ -245,6 +260,8 @@ visit_run(struct visit *visit)
         return err;
     struct error *refusal = NULL;
     err = visit_load(visit);
+    if (err == NULL && visit->wanted->prepare != NULL)
+        err = visit_prepare(visit);
     if (err == NULL) {
         NO_YIELD
         {
