@@ -2,6 +2,7 @@
  *
  * A client sends a call again and again with the same request id, to any host, until it is
  * answered; one in four is sent once more after that. */
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/check.h"
@@ -12,13 +13,6 @@
 #include "wire/presence.h"
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
-
-/* What a client is doing. */
-struct errand {
-    struct workflow_load *load;
-    struct workflow_entry *entry;
-    struct load_clients *clients;
-};
 
 static void
 new_request_id(char room[40])
@@ -106,7 +100,9 @@ try_signal(struct errand *errand, struct load_call *call, int which)
     API(SignalWorkflowExecutionRequest) *request =
         message_new(call->arena, API_TYPE(signal_workflow_execution_request));
     request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, entry->id, entry->run_id);
+    request->workflow_execution =
+        workflow_execution(call->arena, entry->id,
+                           entry->reset_run_id[0] != '\0' ? entry->reset_run_id : entry->run_id);
     request->signal_name = arena_format(call->arena, "s%d", which);
     request->request_id = (char *)signal_request_id(entry, which, call->arena);
     request->identity = "client";
@@ -167,7 +163,22 @@ new_entry(struct workflow_load *load)
     };
     snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
     new_request_id(entry->start_request_id);
+    new_request_id(entry->reset_request_id);
+    bool is_reset = entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
+    entry->reset_after = is_reset ? (unsigned)entropy_below(entry->plan.signals + 1) : UINT_MAX;
     return entry;
+}
+
+static void
+reset_when_due(struct errand *errand, unsigned signals_sent)
+{
+    if (errand->entry->reset_after != signals_sent)
+        return;
+    for (uint64_t i = entropy_below(4); i > 0; i--)
+        think(errand->load); /* it may go far meanwhile, or end */
+    insist(errand, workflow_choose_fork, 0);
+    if (errand->entry->fork != 0)
+        insist(errand, workflow_try_reset, 0);
 }
 
 static void
@@ -176,9 +187,11 @@ live_through(struct errand *errand)
     errand->entry = new_entry(errand->load);
     insist(errand, try_start, 0);
     for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
+        reset_when_due(errand, i);
         think(errand->load);
         insist(errand, try_signal, (int)i);
     }
+    reset_when_due(errand, errand->entry->plan.signals);
     if (errand->entry->fate != FATE_COMPLETE)
         insist(errand, try_end, 0);
 }

@@ -64,6 +64,16 @@ void ledger_check_history(struct workflow_load *load, const char *run_id,
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);
 
+/* What a client is doing. */
+struct errand {
+    struct workflow_load *load;
+    struct workflow_entry *entry;
+    struct load_clients *clients;
+};
+/* Chooses the decision that the run is reset to; resets it. True: that was an answer. Yield. */
+bool workflow_choose_fork(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_reset(struct errand *errand, struct load_call *call, int which);
+
 /* Fibers. */
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);

@@ -11,7 +11,9 @@
  *      answered at most once;
  *   2. every workflow ends, as its plan says;
  *   3. no timer fires early, no activity is retried before its time;
- *   4. what somebody saw of a history is still there at the end: nothing was visible that a crash
+ *   4. after a reset the run that it made begins with what was before, and it has every signal that
+ *      was acknowledged, once; the runs that were there before have ended too;
+ *   5. what somebody saw of a history is still there at the end: nothing was visible that a crash
  *      took back. */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
@@ -42,6 +44,11 @@ struct workflow_entry {
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
     bool is_end_acknowledged; /* cancel or terminate */
+    /* A reset of the run above, after so many signals. */
+    unsigned reset_after; /* UINT_MAX: none */
+    int64_t fork;         /* the decision that it goes back to; 0: there was none yet */
+    char reset_request_id[40];
+    char reset_run_id[40]; /* of the acknowledged reset; "": none */
 };
 
 /* Something that a worker was told, by a name that stands in the history: a marker, a result. */
