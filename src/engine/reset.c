@@ -181,7 +181,9 @@ static struct error *
 read_page(struct reading *reading, int64_t from, struct arena *scratch, int64_t *next)
 {
     struct history_page page;
-    struct history_range_wanted wanted = {reading->branch, from, reading->fork + 1, PAGE_BYTES};
+    bool is_whole = reading->fork == reading->next_event_id; /* nothing is behind the fork */
+    struct history_range_wanted wanted = {reading->branch, from, reading->fork + !is_whole,
+                                          PAGE_BYTES};
     struct error *err = shard_reader_history(reading->reader, &wanted, scratch, &page);
     if (err != NULL)
         return err;
@@ -193,6 +195,7 @@ read_page(struct reading *reading, int64_t from, struct arena *scratch, int64_t 
     if (err != NULL)
         return err;
     run_compact(reading->rebuild.run);
+    reading->is_final = reading->is_final || *next == reading->next_event_id;
     if (reading->is_final) {
         keep_copies(reading);
         return NULL;
@@ -244,15 +247,13 @@ find_runs(struct reset_wish *wish, struct shard_reader *reader, const struct run
                                        "Workflow execution not found.  WorkflowId: %s, RunId: %s",
                                        request->workflow_execution->workflow_id, asked);
     if (err == NULL)
-        err = reset_check_base(*base, request, wish->arena);
-    if (err == NULL)
         err = shard_reader_run(reader, current_id, &current);
-    if (err != NULL || current == NULL)
+    if (err != NULL)
         return err;
-    const char *repeat = reset_find_repeat(current, request);
+    const char *repeat = current == NULL ? NULL : reset_find_repeat(current, request);
     wish->is_repeat = repeat != NULL;
     wish->run_id = repeat == NULL ? NULL : arena_text(wish->arena, repeat);
-    return NULL;
+    return repeat != NULL ? NULL : reset_check_base(*base, request, wish->arena);
 }
 
 /* Begins anew: it may be asked again after the shard was lost. */

@@ -34,15 +34,17 @@ reset_check_base(const struct run *base, const API(ResetWorkflowExecutionRequest
                  struct arena *arena)
 {
     const STORED(RunRecord) *core = base->core;
-    bool has_decision = core->decision != NULL || core->previous_started_event_id != 0;
-    if (!has_decision && core->decision_attempt == 0)
+    bool has_decision = core->decision != NULL || core->previous_started_event_id != 0 ||
+                        core->decision_attempt > 0;
+    if (!has_decision && run_is_open(base)) /* of a closed run the event at the fork tells */
         return error_new(arena, ERR_BAD_REQUEST,
                          "Cannot reset workflow without a decision task schedule.");
     int64_t fork = request->decision_finish_event_id;
     if (fork <= 1 || fork > core->next_event_id)
         return error_new(arena, ERR_BAD_REQUEST,
                          "Decision finish ID must be > 1 && <= workflow next event ID.");
-    if (fork == core->next_event_id)
+    bool is_in_history = core->decision != NULL && core->decision->attempt == 0;
+    if (fork == core->next_event_id && !is_in_history) /* else: to the decision that is pending */
         return error_new(arena, ERR_BAD_REQUEST,
                          "reset event ID %lld not found in the history events", (long long)fork);
     return NULL;

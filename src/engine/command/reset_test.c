@@ -68,7 +68,7 @@ reset_at(struct fixture *fixture, int64_t fork, struct reset *reset)
     reset->request.reason = (char *)"bad code";
     reset->request.request_id = fixture_request_id(fixture);
     struct error *err = reset_check_base(base, &reset->request, fixture->arena);
-    if (err == NULL)
+    if (err == NULL && fork < base->core->next_event_id)
         err = reset_check_event(fixture_event(fixture, fork), fixture->arena);
     if (err != NULL)
         return err;
@@ -80,9 +80,11 @@ reset_at(struct fixture *fixture, int64_t fork, struct reset *reset)
         .chain_request_id = base->core->create_request_id,
     };
     rebuild_prefix(fixture, reset);
+    reset->command.children += fixture->open_children;
     take_signals(fixture, reset);
     fixture->inherited = (size_t)fork - 1;
     err = fixture_step(fixture, decide, reset);
+    fixture->inherited = 0;
     if (reset->command.rebuilt != NULL)
         run_free(reset->command.rebuilt);
     return err;
@@ -283,6 +285,32 @@ TEST(reset, a_repeat_is_known_also_by_the_runs_that_follow, "A-206")
     EXPECT_TEXT(reset_find_repeat(fixture_run(fixture), &reset.request), reset.run_id);
     reset.request.request_id = (char *)"another";
     EXPECT(reset_find_repeat(fixture_run(fixture), &reset.request) == NULL);
+}
+
+TEST(reset, back_to_the_decision_that_is_pending, "A-200", "A-205")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    struct reset reset;
+    fixture_begin(fixture);
+    EXPECT_OK(reset_at(fixture, 3, &reset)); /* nothing is behind the fork */
+    EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskTimedOut "
+                            "DecisionTaskScheduled");
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
+}
+
+/* Children are not taken along: they would have two parents. */
+TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    struct reset reset;
+    grow(fixture);
+    fixture->open_children = 1;
+    expect_refused(fixture, 4, "Can not reset workflow with pending child workflows");
+    EXPECT(run_is_open(fixture_run(fixture)));
+    EXPECT_EQ(fixture->run_count, 1);
+    fixture->open_children = 0;
+    EXPECT_OK(reset_at(fixture, 4, &reset));
 }
 
 static struct error *

@@ -197,6 +197,9 @@ void tenure_leave(struct tenure *tenure);
 must_use struct error *tenure_error(const struct tenure *tenure, struct arena *arena);
 /* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
 must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
+/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
+ * in memory, and nothing fits together. Yields. Errors: the shard is lost then. */
+must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* Begins a range of numbers if the old one is nearly used up. Before facts are made of it. */
 void tenure_renew_range(struct tenure *tenure);
 /* A batch of this tenure, and the end of one: what is to be written by the way goes into it. */

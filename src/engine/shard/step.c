@@ -76,13 +76,16 @@ not_found(const struct run_key *key, struct arena *arena)
                                     key->workflow_id, key->run_id);
 }
 
-/* What is read from the store must have all that is in memory. */
+/* What is read from the store must have all that is in memory, and what is in memory must be all:
+ * a refusal says what the run has not, and an owner that was overtaken cannot know. */
 static struct error *
 visit_prepare(struct visit *visit)
 {
     struct tenure *tenure = visit->tenure;
     struct shard_reader reader = {tenure, visit->workflow, visit->arena};
     struct error *err = tenure_wait(tenure, visit->workflow->newest, visit->arena);
+    if (err == NULL)
+        err = tenure_check_owned(tenure, visit->arena);
     if (err == NULL)
         err = visit->wanted->prepare(visit->wanted->context, &reader);
     return err == NULL && tenure->is_over ? tenure_error(tenure, visit->arena) : err;

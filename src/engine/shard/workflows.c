@@ -164,10 +164,8 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
     workflow->current = copy;
 }
 
-/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
- * in memory, and nothing fits together. Yields. */
-static struct error *
-check_owned(struct tenure *tenure, struct arena *arena)
+struct error *
+tenure_check_owned(struct tenure *tenure, struct arena *arena)
 {
     struct shard *shard = tenure->shard;
     uint64_t guard = 0;
@@ -193,7 +191,7 @@ workflow_load_current(struct tenure *tenure, struct workflow *workflow, struct a
     struct error *err = current_load(shard->options.store, shard->partition, workflow->domain_id,
                                      workflow->workflow_id, arena, &current);
     if (err == NULL)
-        err = check_owned(tenure, arena);
+        err = tenure_check_owned(tenure, arena);
     if (err == NULL)
         workflow_set_current(workflow, current);
     return err;
@@ -233,7 +231,7 @@ workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *
     struct run_key key = {workflow->domain_id, workflow->workflow_id, run_id};
     struct error *err = run_load(shard->options.store, shard->partition, &key, arena, &run);
     if (err == NULL)
-        err = check_owned(tenure, arena);
+        err = tenure_check_owned(tenure, arena);
     if (err != NULL && run != NULL)
         run_free(run);
     if (err != NULL || run == NULL)
