@@ -135,7 +135,6 @@ def test_a_run_is_reset_and_its_tasks_are_refreshed(binary, folder):
         workflow(server, "refresh-tasks")
         decide(server)
         workflow(server, *reset, "--reset_type", "LastDecisionCompleted")
-        workflow(server, *reset, "--reset_type", "FirstDecisionCompleted")
         code, out, err = cadence(
             server, "d", "workflow", *reset, "--workflow_id", "wf", "--event_id", "99"
         )

@@ -173,6 +173,7 @@ static struct cost
 measure(unsigned activities, unsigned timers, int64_t events)
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_configure(fixture, "history.maximumSignalsPerExecution: [{value: 0}]\n");
     fixture_begin(fixture);
     fixture->facts.now += FIXTURE_SECOND;
     struct growth growth = {.fixture = fixture, .run = fixture_run(fixture), .arena = arena_new(0)};

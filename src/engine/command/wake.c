@@ -76,33 +76,29 @@ list_decision(struct due_list *list, const STORED(PendingDecision) *decision)
 }
 
 static void
-list_timers(struct due_list *list, const struct run *run)
+list_activity(struct due_list *list, const STORED(PendingActivity) *activity)
 {
-    size_t cursor = 0;
-    void *value = NULL;
-    while (map_next(run->timers, &cursor, NULL, &value)) {
-        const STORED(PendingTimer) *timer = value;
-        add_due(list, (struct due){.time = timer->fire_time,
-                                   .kind = DUE_TIMER,
-                                   .event_id = timer->started_id,
-                                   .timer_id = timer->timer_id});
-    }
+    struct activity_due next = activity_next_due(activity);
+    add_due(list, (struct due){.time = next.time,
+                               .kind = DUE_ACTIVITY,
+                               .event_id = activity->schedule_id,
+                               .attempt = activity->attempt,
+                               .what = next.what});
 }
 
 static void
-list_activities(struct due_list *list, const struct run *run)
+list_pending(struct due_list *list, struct mutation *mutation)
 {
-    size_t cursor = 0;
-    void *value = NULL;
-    while (map64_next(run->activities, &cursor, NULL, &value)) {
-        const STORED(PendingActivity) *activity = value;
-        struct activity_due next = activity_next_due(activity);
-        if (next.what != DUE_NOTHING)
-            add_due(list, (struct due){.time = next.time,
-                                       .kind = DUE_ACTIVITY,
-                                       .event_id = activity->schedule_id,
-                                       .attempt = activity->attempt,
-                                       .what = next.what});
+    size_t count;
+    const struct run_due *due = mutation_list_due(mutation, list->now, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (due[i].timer_id == NULL)
+            list_activity(list, run_find_activity(mutation_run(mutation), due[i].number));
+        else
+            add_due(list, (struct due){.time = due[i].time,
+                                       .kind = DUE_TIMER,
+                                       .event_id = due[i].number,
+                                       .timer_id = due[i].timer_id});
     }
 }
 
@@ -119,15 +115,15 @@ compare_due(const void *left, const void *right)
 
 /* Everything that is due now, the earliest first. */
 static void
-list_due(struct due_list *list, const struct run *run)
+list_due(struct due_list *list, struct mutation *mutation)
 {
+    const struct run *run = mutation_run(mutation);
     vector_clear(&list->due);
     if (!run_is_open(run))
         return;
     list_run(list, run->core);
     list_decision(list, run->core->decision);
-    list_timers(list, run);
-    list_activities(list, run);
+    list_pending(list, mutation);
 #ifdef CADENZA_PLANT_wake_unordered
     return;
 #endif
@@ -289,14 +285,13 @@ command_wake(struct step *step)
 {
     struct mutation *mutation = step->mutation;
     check(mutation != NULL);
-    const struct run *run = mutation_run(mutation);
     struct due_list list = {.arena = step->arena, .now = step->facts->now};
     bool needs_decision = false;
-    for (list_due(&list, run); list.due.count > 0; list_due(&list, run))
+    for (list_due(&list, mutation); list.due.count > 0; list_due(&list, mutation))
         do_all(mutation, &list, &needs_decision);
     if (needs_decision)
         decision_schedule_if_needed(mutation);
-    int64_t next = run_next_deadline(run);
+    int64_t next = mutation_next_deadline(mutation);
     check_that(next == 0 || next > list.now, "due at %lld, it is %lld", (long long)next,
                (long long)list.now);
 }

@@ -96,22 +96,15 @@ put_history(struct mutation *mutation, struct batch *batch)
 
 /* ---- outbox ---- */
 
-static bool
-is_dropped(const struct mutation *mutation, uint64_t row)
+/* Rows that go with the step. The value is `mutation` until the effects have the row. */
+static struct map64 *
+find_dropped(struct mutation *mutation)
 {
+    struct map64 *dropped = map64_new();
     for (size_t i = 0; i < mutation->rows.count; i++)
-        if (mutation->rows.items[i].transfer == NULL && mutation->rows.items[i].row == row)
-            return true;
-    return false;
-}
-
-static bool
-has_number(const uint64_t *numbers, size_t count, uint64_t number)
-{
-    for (size_t i = 0; i < count; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
+        if (mutation->rows.items[i].transfer == NULL)
+            map64_put(dropped, mutation->rows.items[i].row, mutation);
+    return dropped;
 }
 
 /* What came and went within the step was never there. */
@@ -119,21 +112,25 @@ static void
 put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
     size_t count = mutation->rows.count;
+    if (count == 0)
+        return;
+    struct map64 *dropped = find_dropped(mutation);
     effects->added = arena_zalloc(mutation->arena, count, sizeof effects->added[0]);
     effects->dropped = arena_zalloc(mutation->arena, count, sizeof effects->dropped[0]);
     for (size_t i = 0; i < count; i++) {
         struct outbox_change *change = &mutation->rows.items[i];
         if (change->transfer == NULL) {
-            if (change->row < mutation->first_row &&
-                !has_number(effects->dropped, effects->dropped_count, change->row))
+            bool is_told = map64_put(dropped, change->row, effects) != mutation;
+            if (change->row < mutation->first_row && !is_told)
                 effects->dropped[effects->dropped_count++] = change->row;
-        } else if (!is_dropped(mutation, change->row)) {
+        } else if (map64_get(dropped, change->row) == NULL) {
             effects->added[effects->added_count++] =
                 (struct transfer_effect){change->row, change->transfer};
             batch_put(batch, ROW_TRANSFER, transfer_key(change->row, mutation->arena),
                       message_encode(mutation->arena, &change->transfer->base));
         }
     }
+    map64_free(dropped);
 }
 
 /* ---- the alarm ---- */
@@ -166,14 +163,14 @@ not_before(const struct facts *facts, int64_t deadline)
  * still to come only the news can ask for an earlier one: no need to look at all that is pending.
  */
 static int64_t
-wanted_alarm(const struct mutation *mutation)
+wanted_alarm(struct mutation *mutation)
 {
     const STORED(RunRecord) *core = mutation->run->core;
     const struct facts *facts = mutation->facts;
     bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
     if (is_set && core->alarm_time > facts->now)
         return not_before(facts, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
-    int64_t deadline = run_next_deadline(mutation->run);
+    int64_t deadline = mutation_next_deadline(mutation);
     /* One that is due is still to be heard, and hears all that is due: to move it with every step
      * of a busy run would be never to hear it. */
     return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
@@ -250,6 +247,7 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
         mutation_drop_buffered(mutation);
     else if (run_has_buffered(run) && !run_has_started_decision(run))
         mutation_flush_buffered(mutation);
+    dues_note(mutation);
     set_alarm(mutation, effects);
     effects->has_new_events = mutation->events.count > 0;
     effects->is_closed_now =

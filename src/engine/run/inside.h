@@ -36,6 +36,7 @@ struct mutation {
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct outbox_change) rows;
+    size_t noted; /* changes of the journal that the heap of due.c has seen */
     bool is_over;
 };
 
@@ -122,6 +123,10 @@ void reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *p
 /* --- deadlines (deadline.c)
  * ----------------------------------------------------------------------- */
 
+/* The heap of what is due first (due.c) sees what the step changed; is forgotten, since records
+ * went back or moved. */
+void dues_note(struct mutation *mutation);
+void dues_forget(struct run *run);
 /* The earlier of two moments, where 0 is never. */
 int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */

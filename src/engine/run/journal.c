@@ -111,6 +111,10 @@ void
 journal_undo(struct mutation *mutation, size_t count)
 {
     check(count <= mutation->journal.count);
+    if (mutation->noted > count) { /* what it saw is taken back */
+        dues_forget(mutation->run);
+        mutation->noted = count;
+    }
     while (mutation->journal.count > count) {
         struct change change = vector_pop(&mutation->journal);
         records_set(mutation->run, change.kind, change.number, change.text, change.old);

@@ -132,6 +132,11 @@ void *run_keep_message(struct run *run, const ProtobufCMessage *message);
 /* A deep copy for those who look at it when the run has gone on. NULL gives NULL. */
 void *message_copy(struct arena *arena, const ProtobufCMessage *message);
 
+/* run_next_deadline of the run as it is now, without looking at everything. */
+int64_t mutation_next_deadline(struct mutation *mutation);
+/* The pending activities and timers that are due at `now`, each once, the earliest first. */
+const struct run_due *mutation_list_due(struct mutation *mutation, int64_t now, size_t *count);
+
 /* --- the outbox ------------------------------------------------------------------------------ */
 
 /* A row of the outbox, released when the step is durable. Domain, workflow, run, version and

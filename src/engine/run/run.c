@@ -33,6 +33,7 @@ run_free(struct run *run)
     map_free(run->timers);
     map64_free(run->buffered);
     map_free(run->signal_requests);
+    dues_forget(run);
     arena_free(run->arena);
     memory_free(run);
 }
@@ -77,6 +78,7 @@ run_compact(struct run *run)
     size_t footprint = arena_footprint(run->arena);
     if (footprint < 2 * run->arena_bytes_after_compact + GARBAGE_MIN)
         return;
+    dues_forget(run);
     struct arena *arena = arena_new(RUN_ARENA_FIRST);
     run->core = message_copy(arena, &run->core->base);
     numbers_move(run->activities, arena);

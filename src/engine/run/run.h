@@ -10,6 +10,7 @@
 #define CADENZA_ENGINE_RUN_RUN_H
 
 #include "base/map.h"
+#include "base/vector.h"
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/history.h"
 #include "store/store.h"
@@ -21,6 +22,13 @@
 #define EVENT_BUFFERED  ((int64_t)-123) /* of an event that has none yet */
 #define EVENT_TRANSIENT ((int64_t)-124) /* of an event that is not stored */
 
+/* When a pending activity or timer is due. */
+struct run_due {
+    int64_t time;
+    int64_t number;       /* schedule id of the activity, started id of the timer */
+    const char *timer_id; /* NULL: an activity */
+};
+
 struct run {
     struct arena *arena;
     STORED(RunRecord) *core;
@@ -30,6 +38,11 @@ struct run {
     struct map64 *buffered;      /* number → STORED(BufferedEvent), in order of arrival */
     struct map *signal_requests; /* request id → STORED(SignalRequest) */
     size_t arena_bytes_after_compact;
+    /* A heap that knows what is due first (due.c); not part of what the run is. */
+    struct run_dues {
+        bool is_known;
+        vector_of(struct run_due) heap;
+    } dues;
 };
 
 /* What names a run. */
