@@ -268,3 +268,68 @@ TEST(refresh, tasks_come_again_without_an_event, "A-210")
 {
     fixture_run(refreshed);
 }
+
+/* The domain says that a binary is bad. */
+static void
+mark_bad(struct fixture *fixture, const char *checksum)
+{
+    struct arena *arena = fixture->arena;
+    API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
+    API(UpdateDomainResponse) *response = NULL;
+    API(BadBinaries__BinariesEntry) *entry =
+        message_new(arena, API_TYPE(bad_binaries__binaries_entry));
+    entry->key = (char *)checksum;
+    entry->value = message_new(arena, API_TYPE(bad_binary_info));
+    entry->value->reason = "lost mails";
+    request->name = "orders";
+    request->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
+    request->bad_binaries->binaries = arena_zalloc(arena, 1, sizeof(void *));
+    request->bad_binaries->binaries[request->bad_binaries->n_binaries++] = entry;
+    request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
+    request->update_mask->paths = arena_zalloc(arena, 1, sizeof(char *));
+    request->update_mask->paths[request->update_mask->n_paths++] = "bad_binaries";
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
+                           API_TYPE(update_domain_response), &response));
+}
+
+static void
+decide_with(struct fixture *fixture, const char *checksum)
+{
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    API(RespondDecisionTaskCompletedRequest) *request =
+        fixture_complete(fixture, task->task_token, decide_marker(fixture));
+    request->binary_checksum = (char *)checksum;
+    run_complete(fixture, request);
+}
+
+static void
+bad_binary(struct fixture *fixture)
+{
+    const char *first = run_start(fixture, "wf");
+    decide_with(fixture, "good");
+    run_signal(fixture, "wf", "one");
+    decide_with(fixture, "bad"); /* its first decision: event 9 */
+    run_signal(fixture, "wf", "two");
+    decide_with(fixture, "bad");
+    mark_bad(fixture, "bad");
+    EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
+    run_signal(fixture, "wf", "three"); /* the next step finds out */
+    EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
+    const char *made = describe(fixture, "")->workflow_execution_info->workflow_execution->run_id;
+    EXPECT(strcmp(made, first) != 0);
+    EXPECT_TEXT(names_of(fixture, made),
+                "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
+                "DecisionTaskCompleted MarkerRecorded WorkflowExecutionSignaled "
+                "DecisionTaskScheduled DecisionTaskStarted DecisionTaskFailed "
+                "WorkflowExecutionSignaled WorkflowExecutionSignaled DecisionTaskScheduled");
+    const API(HistoryEvent) *failed = history_of(fixture, made)->events[8];
+    EXPECT_TEXT(failed->decision_task_failed_event_attributes->failure->reason, "lost mails");
+    EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
+    decide_with(fixture, "good"); /* it is not reset again */
+    EXPECT_TEXT(describe(fixture, "")->workflow_execution_info->workflow_execution->run_id, made);
+}
+
+TEST(reset, a_bad_binary_is_undone_from_its_first_decision_on, "A-208", "A-209")
+{
+    fixture_run(bad_binary);
+}

@@ -195,5 +195,14 @@ must_use struct error *command_heartbeat_activity(struct step *step,
  * decision and activities, user timers, next attempts, the delayed first decision. Nothing due:
  * adds nothing (the shard sets a new alarm). Never refuses. */
 void command_wake(struct step *step);
+/* Is a reset due because a binary is bad (A-209)? To be asked before command_wake, which puts it
+ * off for the case that the reset fails. Texts live in the arena. */
+struct auto_reset {
+    const char *current_run_id;
+    const char *run_id; /* the base run */
+    const char *reason;
+    int64_t fork;
+};
+bool command_wake_resets(const struct step *step, struct auto_reset *reset);
 
 #endif

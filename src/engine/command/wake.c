@@ -15,7 +15,8 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define SECOND 1000000000LL
+#define SECOND      1000000000LL
+#define RESET_RETRY (3600 * SECOND) /* of a reset because of a bad binary */
 
 enum due_kind {
     DUE_RUN_TIMEOUT,
@@ -280,11 +281,43 @@ do_all(struct mutation *mutation, const struct due_list *list, bool *needs_decis
     }
 }
 
+bool
+command_wake_resets(const struct step *step, struct auto_reset *reset)
+{
+    const struct run *run = mutation_run(step->mutation);
+    int64_t time = run->core->auto_reset_time;
+    if (!run_is_open(run) || time == 0 || time > step->facts->now)
+        return false;
+    const API(ResetPointInfo) *point = run_find_bad_point(run, step->facts, &reset->reason);
+    if (point == NULL)
+        return false;
+    *reset = (struct auto_reset){.current_run_id = arena_text(step->arena, run->core->run_id),
+                                 .run_id = arena_text(step->arena, point->run_id),
+                                 .reason = arena_text(step->arena, reset->reason),
+                                 .fork = point->first_decision_completed_id};
+    return true;
+}
+
+/* The reset is a step of its own. If it comes to nothing it is tried again after a while, unless
+ * the binary is not bad any more. */
+static void
+put_off_reset(const struct step *step)
+{
+    STORED(RunRecord) *core = mutation_core(step->mutation);
+    const char *reason;
+    if (!run_is_open(mutation_run(step->mutation)) || core->auto_reset_time == 0 ||
+        core->auto_reset_time > step->facts->now)
+        return;
+    bool is_wanted = run_find_bad_point(mutation_run(step->mutation), step->facts, &reason) != NULL;
+    core->auto_reset_time = is_wanted ? step->facts->now + RESET_RETRY : 0;
+}
+
 void
 command_wake(struct step *step)
 {
     struct mutation *mutation = step->mutation;
     check(mutation != NULL);
+    put_off_reset(step);
     struct due_list list = {.arena = step->arena, .now = step->facts->now};
     bool needs_decision = false;
     for (list_due(&list, mutation); list.due.count > 0; list_due(&list, mutation))

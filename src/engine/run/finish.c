@@ -135,6 +135,17 @@ put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effec
 
 /* ---- the alarm ---- */
 
+/* A bad binary worked on the run: its alarm rings at once, and whoever hears it resets it. */
+static void
+note_bad_binary(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation->run->core;
+    const char *reason;
+    if (core->auto_reset_time == 0 &&
+        run_find_bad_point(mutation->run, mutation->facts, &reason) != NULL)
+        core->auto_reset_time = mutation->facts->now;
+}
+
 /* What is due of the run itself and of the records that changed. */
 static int64_t
 changed_deadline(const struct mutation *mutation)
@@ -248,6 +259,7 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
     else if (run_has_buffered(run) && !run_has_started_decision(run))
         mutation_flush_buffered(mutation);
     dues_note(mutation);
+    note_bad_binary(mutation);
     set_alarm(mutation, effects);
     effects->has_new_events = mutation->events.count > 0;
     effects->is_closed_now =

@@ -137,6 +137,11 @@ int64_t mutation_next_deadline(struct mutation *mutation);
 /* The pending activities and timers that are due at `now`, each once, the earliest first. */
 const struct run_due *mutation_list_due(struct mutation *mutation, int64_t now, size_t *count);
 
+/* The point that an open run goes back to because the domain says that the binary which worked from
+ * there on is bad, and why; NULL: none (A-209). */
+const API(ResetPointInfo) *run_find_bad_point(const struct run *run, const struct facts *facts,
+                                              const char **reason);
+
 /* --- the outbox ------------------------------------------------------------------------------ */
 
 /* A row of the outbox, released when the step is durable. Domain, workflow, run, version and

@@ -7,9 +7,9 @@
  *   - of an activity: attempts whose events come with its end, heartbeats, its outbox row, and when
  *     it was started, if the event was buffered: the event may be later;
  *   - events that are buffered, and what they have changed already;
- *   - the alarm, when the run was last written, and how it came about (chain_request_id,
- * jitter_start, reset_request_id). Whoever goes on with it sends its tasks again; the next step
- * sets the alarm. */
+ *   - the alarm, a reset that a bad binary asks for, when the run was last written, and how it came
+ * about (chain_request_id, jitter_start, reset_request_id). Whoever goes on with it sends its tasks
+ * again; the next step sets the alarm. */
 #ifndef CADENZA_ENGINE_RUN_REBUILD_H
 #define CADENZA_ENGINE_RUN_REBUILD_H
 

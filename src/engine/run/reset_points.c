@@ -128,3 +128,25 @@ reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points
                 presence_make_timestamp(run->arena, core->start_time + retention * SECOND);
     core->auto_reset_points = kept;
 }
+
+const API(ResetPointInfo) *
+run_find_bad_point(const struct run *run, const struct facts *facts, const char **reason)
+{
+    const API(BadBinaries) *bad =
+        facts->domain == NULL ? NULL : facts->domain->record->domain->bad_binaries;
+    const API(ResetPoints) *points = run->core->auto_reset_points;
+    if (bad == NULL || bad->n_binaries == 0 || points == NULL || !run_is_open(run))
+        return NULL;
+    for (size_t i = 0; i < points->n_points; i++) {
+        const API(ResetPointInfo) *point = points->points[i];
+        const API(BadBinaries__BinariesEntry) *entry =
+            wire_map_find(bad->binaries, bad->n_binaries, point->binary_checksum);
+        int64_t expiry = timestamp_nanoseconds(point->expiring_time);
+        bool is_gone = expiry > 0 && facts->now > expiry;
+        if (entry == NULL || !point->resettable || is_gone)
+            continue;
+        *reason = entry->value == NULL ? "" : entry->value->reason;
+        return point;
+    }
+    return NULL;
+}

@@ -307,6 +307,13 @@ struct shard_reader {
 void tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
                       const struct history_node *nodes, size_t count, struct batch *batch);
 
+/* --- reset.c ---- */
+
+/* Resets the run of a bad binary, if it is still the current one. Yields. Errors: as shard_reset.
+ */
+must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run_key *key,
+                                         const struct auto_reset *reset, struct arena *arena);
+
 /* --- step.c ---- */
 
 /* Runs what is due of a run whose alarm rings, and sets the next alarm. *is_stale: the run has

@@ -116,6 +116,17 @@ must_use struct error *shard_reader_write(struct shard_reader *reader,
 /* What applying old events may look at: the domain, settings, chance. Does not yield. */
 must_use struct error *shard_reader_facts(struct shard_reader *reader, struct facts *facts);
 
+/* A reset (A-199 … A-207): *run_id is the run that it made. Errors: those of a step, of command.h.
+ */
+struct shard_reset {
+    const char *domain_id;
+    const API(ResetWorkflowExecutionRequest) *request;
+    const char *only_current_run_id; /* nothing happens if another run is current; NULL: any */
+    uint64_t range_id;               /* as of a step */
+};
+must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
+                                   struct arena *arena, const char **run_id);
+
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,

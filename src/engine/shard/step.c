@@ -301,6 +301,8 @@ struct wake_wish {
     struct visit *visit;
     uint64_t row;
     bool is_stale;
+    bool is_reset_due; /* because of a bad binary */
+    struct auto_reset reset;
 };
 
 static struct error *
@@ -311,6 +313,7 @@ decide_wake(void *context, struct step *step)
     wish->is_stale = core->alarm_row != wish->row;
     if (wish->is_stale)
         return NULL;
+    wish->is_reset_due = command_wake_resets(step, &wish->reset);
     command_wake(step);
     if (mutation_is_empty(step->mutation))
         mark("alarm_rearmed");
@@ -331,6 +334,9 @@ tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, stru
     visit.wanted = &wanted;
     struct error *err = visit_run(&visit);
     *is_stale = wish.is_stale;
+    if (err == NULL && wish.is_reset_due &&
+        tenure_auto_reset(tenure, key, &wish.reset, arena) != NULL)
+        mark("auto_reset_put_off"); /* the step above has set another time for it */
     return err;
 }
 

@@ -1,5 +1,5 @@
 /* reset.c - a workflow is reset: its histories are read, the run is rebuilt up to the fork, and one
- * step makes it the current one. See engine.h, docs/design/007.
+ * step makes it the current one. See shard.h, docs/design/007.
  *
  * Everything is read under the lock of the workflow id. The batches before the fork are copied to
  * the new branch: a page at a time ahead of the step, the last page with it. What is written ahead
@@ -8,14 +8,14 @@
 
 #include "base/check.h"
 #include "base/vector.h"
-#include "engine/inside.h"
 #include "engine/run/rebuild.h"
+#include "engine/shard/inside.h"
 #include "fiber/mark.h"
 #include "wire/errors.h"
 #include "wire/message.h"
 
 #define PAGE_BYTES ((size_t)1 << 20)
-#define RUNS_MAX   10000 /* of a chain; more is a ring */
+#define CHAIN_MAX  10000 /* of a chain; more is a ring */
 
 typedef API(WorkflowExecutionSignaledEventAttributes) signal_t;
 
@@ -25,6 +25,7 @@ struct reset_wish {
     struct reset_command command;
     vector_of(const signal_t *) signals;
     vector_of(struct history_node) nodes; /* of the last page; in the arena */
+    const char *only_current;             /* nothing is done if another run is; NULL: any */
     const char *run_id;                   /* the answer */
     bool is_repeat;
 };
@@ -114,7 +115,7 @@ read_chain(struct reading *reading, const struct run *base)
 {
     const struct run *run = base;
     struct error *err = NULL;
-    for (int i = 0; i < RUNS_MAX && err == NULL && reading->next_run_id != NULL; i++) {
+    for (int i = 0; i < CHAIN_MAX && err == NULL && reading->next_run_id != NULL; i++) {
         err = shard_reader_run(reading->reader, reading->next_run_id, &run);
         reading->next_run_id = NULL;
         if (err != NULL || run == NULL)
@@ -251,9 +252,10 @@ find_runs(struct reset_wish *wish, struct shard_reader *reader, const struct run
     if (err != NULL)
         return err;
     const char *repeat = current == NULL ? NULL : reset_find_repeat(current, request);
-    wish->is_repeat = repeat != NULL;
+    bool is_late = wish->only_current != NULL && strcmp(wish->only_current, current_id) != 0;
+    wish->is_repeat = repeat != NULL || is_late;
     wish->run_id = repeat == NULL ? NULL : arena_text(wish->arena, repeat);
-    return repeat != NULL ? NULL : reset_check_base(*base, request, wish->arena);
+    return wish->is_repeat ? NULL : reset_check_base(*base, request, wish->arena);
 }
 
 /* Begins anew: it may be asked again after the shard was lost. */
@@ -328,34 +330,51 @@ decide_reset(void *context, struct step *step)
 }
 
 struct error *
-engine_reset(struct engine *engine, const char *domain_id,
-             const API(ResetWorkflowExecutionRequest) *request, struct arena *arena,
-             const char **run_id)
+shard_reset(struct shard *shard, const struct shard_reset *wanted, struct arena *arena,
+            const char **run_id)
 {
-    struct reset_wish wish = {.request = request, .arena = arena};
-    struct shard_step step = {.key = {domain_id, request->workflow_execution->workflow_id, ""},
-                              .needs_run = true,
-                              .prepare = prepare_reset,
-                              .decide = decide_reset,
-                              .context = &wish};
-    struct error *err = engine_step(engine, &step, arena);
+    const API(ResetWorkflowExecutionRequest) *request = wanted->request;
+    struct reset_wish wish = {
+        .request = request, .arena = arena, .only_current = wanted->only_current_run_id};
+    struct shard_step step = {
+        .key = {wanted->domain_id, request->workflow_execution->workflow_id, ""},
+        .needs_run = true,
+        .range_id = wanted->range_id,
+        .prepare = prepare_reset,
+        .decide = decide_reset,
+        .context = &wish};
+    struct error *err = shard_step(shard, &step, arena);
     wish_drop_run(&wish);
     *run_id = wish.run_id;
     return err;
 }
 
-/* ---- tasks once more ---- */
-
-static struct error *
-decide_refresh(void *context, struct step *step)
-{
-    (void)context;
-    return command_refresh(step);
-}
-
 struct error *
-engine_refresh(struct engine *engine, const struct run_key *key, struct arena *arena)
+tenure_auto_reset(struct tenure *tenure, const struct run_key *key, const struct auto_reset *reset,
+                  struct arena *arena)
 {
-    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide_refresh};
-    return engine_step(engine, &step, arena);
+    struct shard *shard = tenure->shard;
+    struct facts facts = {.random = &shard->random};
+    struct uuid uuid = facts_uuid(&facts);
+    char request_id[UUID_TEXT_LENGTH + 1];
+    uuid_format(&uuid, request_id);
+    API(WorkflowExecution) execution;
+    uber__cadence__api__v1__workflow_execution__init(&execution);
+    execution.workflow_id = (char *)key->workflow_id;
+    execution.run_id = (char *)reset->run_id;
+    API(ResetWorkflowExecutionRequest) request;
+    uber__cadence__api__v1__reset_workflow_execution_request__init(&request);
+    request.workflow_execution = &execution;
+    request.reason = (char *)reset->reason;
+    request.decision_finish_event_id = reset->fork;
+    request.request_id = request_id;
+    struct shard_reset wanted = {.domain_id = key->domain_id,
+                                 .request = &request,
+                                 .only_current_run_id = reset->current_run_id,
+                                 .range_id = tenure->range_id};
+    const char *run_id;
+    struct error *err = shard_reset(shard, &wanted, arena, &run_id);
+    if (err == NULL)
+        mark("run_reset_by_bad_binary");
+    return err;
 }
