@@ -124,7 +124,7 @@ mutation_next_deadline(struct mutation *mutation)
 {
     struct run *run = mutation->run;
     if (!run_is_open(run))
-        return 0;
+        return run_next_deadline(run); /* nothing that is pending counts any more */
     dues_note(mutation);
     dues_learn(run);
     while (run->dues.heap.count > 0 && !due_is_true(run, &run->dues.heap.items[0]))

@@ -6,8 +6,6 @@
 
 #include "engine/run/inside.h"
 
-#define PAGE_BYTES ((size_t)1 << 20)
-
 void
 rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts)
 {
@@ -179,7 +177,7 @@ rebuild_page(struct rebuild *rebuild, const struct history_page *page, struct ar
 }
 
 struct error *
-run_rebuild(struct store *store, struct partition shard, int64_t next_event_id,
+run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, size_t page_bytes,
             const struct facts *facts, struct run *run, struct arena *arena)
 {
     struct rebuild rebuild;
@@ -190,7 +188,7 @@ run_rebuild(struct store *store, struct partition shard, int64_t next_event_id,
         struct history_page page;
         arena_reset(scratch);
         struct error *err = store_read_history_on(store, shard, &branch, from, next_event_id,
-                                                  PAGE_BYTES, scratch, &page);
+                                                  page_bytes, scratch, &page);
         if (err == NULL)
             err = rebuild_page(&rebuild, &page, scratch);
         if (err != NULL)

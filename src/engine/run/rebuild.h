@@ -7,9 +7,10 @@
  *   - of an activity: attempts whose events come with its end, heartbeats, its outbox row, and when
  *     it was started, if the event was buffered: the event may be later;
  *   - events that are buffered, and what they have changed already;
- *   - the alarm, a reset that a bad binary asks for, when the run was last written, and how it came
- * about (chain_request_id, jitter_start, reset_request_id). Whoever goes on with it sends its tasks
- * again; the next step sets the alarm. */
+ *   - the alarm, a reset that a bad binary asks for, and when the run was last written;
+ *   - how it came about, beyond its first event: chain_request_id, jitter_start, reset_request_id.
+ *
+ * Whoever goes on with it sends its tasks again; the next step sets the alarm. */
 #ifndef CADENZA_ENGINE_RUN_REBUILD_H
 #define CADENZA_ENGINE_RUN_REBUILD_H
 
@@ -35,10 +36,10 @@ void rebuild_end(struct rebuild *rebuild);
 /* The events of a node. Error: ERR_CORRUPT. */
 must_use struct error *rebuild_decode(const struct history_node *node, struct arena *arena,
                                       const API(History) **history);
-/* Reads a whole history in pages and applies it to `run`, which has its names and its branch.
- * Yields. Errors: the store's, ERR_CORRUPT. */
+/* Reads a whole history in pages of about so many bytes and applies it to `run`, which has its
+ * names and its branch. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_rebuild(struct store *store, struct partition shard,
-                                   int64_t next_event_id, const struct facts *facts,
-                                   struct run *run, struct arena *arena);
+                                   int64_t next_event_id, size_t page_bytes,
+                                   const struct facts *facts, struct run *run, struct arena *arena);
 
 #endif
