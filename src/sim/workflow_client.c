@@ -13,6 +13,7 @@
 #include "wire/presence.h"
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
+#define HEAVY_BYTES  400000 /* three of them are more than a page of a reset */
 
 static void
 new_request_id(char room[40])
@@ -93,6 +94,15 @@ signal_request_id(const struct workflow_entry *entry, int which, struct arena *a
     return text;
 }
 
+static const char *
+heavy_text(struct arena *arena)
+{
+    char *text = arena_alloc(arena, HEAVY_BYTES + 1);
+    memset(text, 'x', HEAVY_BYTES);
+    text[HEAVY_BYTES] = '\0';
+    return text;
+}
+
 static bool
 try_signal(struct errand *errand, struct load_call *call, int which)
 {
@@ -106,6 +116,8 @@ try_signal(struct errand *errand, struct load_call *call, int which)
     request->signal_name = arena_format(call->arena, "s%d", which);
     request->request_id = (char *)signal_request_id(entry, which, call->arena);
     request->identity = "client";
+    if (entry->is_heavy)
+        request->signal_input = workflow_payload(call->arena, heavy_text(call->arena));
     API(SignalWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/SignalWorkflowExecution",
                                       request, signal_workflow_execution_response, &response);
@@ -166,6 +178,9 @@ new_entry(struct workflow_load *load)
     new_request_id(entry->reset_request_id);
     bool is_reset = entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
     entry->reset_after = is_reset ? (unsigned)entropy_below(entry->plan.signals + 1) : UINT_MAX;
+    entry->is_heavy = is_reset && entropy_below(4) == 0;
+    if (entry->is_heavy)
+        entry->reset_after = entry->plan.signals = WORKFLOW_SIGNALS_MAX - 1;
     return entry;
 }
 

@@ -47,6 +47,7 @@ struct workflow_entry {
     /* A reset of the run above, after so many signals. */
     unsigned reset_after; /* UINT_MAX: none */
     int64_t fork;         /* the decision that it goes back to; 0: there was none yet */
+    bool is_heavy;        /* its signals are large: more than a page is before the fork */
     char reset_request_id[40];
     char reset_run_id[40]; /* of the acknowledged reset; "": none */
 };

@@ -34,7 +34,7 @@ workflow_choose_fork(struct errand *errand, struct load_call *call, int which)
     ledger_see(errand->load, entry->run_id, seen.events, seen.count);
     uint64_t found = 0;
     for (size_t i = 0; i < seen.count; i++)
-        if (is_fork(seen.events[i]) && entropy_below(++found) == 0)
+        if (is_fork(seen.events[i]) && (entry->is_heavy || entropy_below(++found) == 0))
             entry->fork = seen.events[i]->event_id;
     return true;
 }

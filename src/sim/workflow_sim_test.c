@@ -15,13 +15,28 @@
 
 /* What the storms must have come to together, or they have proven little. */
 static const char *const marks[] = {
-    "crash_while_serving", "crash_while_starting", "clean_stop",
-    "cut_inbound",         "cut_outbound",         "break",
-    "shard_taken",         "shard_lost",           "task_offered_again",
-    "decision_timed_out",  "activity_retried",     "alarm_rearmed",
-    "buffered_flushed",    "request_repeated",     "poll_withdrawn",
-    "continued_as_new",    "unhandled_decision",   "run_reset",
-    "reset_of_a_run",      "reset_of_a_chain",     "reset_signal_reapplied",
+    "crash_while_serving",
+    "crash_while_starting",
+    "clean_stop",
+    "cut_inbound",
+    "cut_outbound",
+    "break",
+    "shard_taken",
+    "shard_lost",
+    "task_offered_again",
+    "decision_timed_out",
+    "activity_retried",
+    "alarm_rearmed",
+    "buffered_flushed",
+    "request_repeated",
+    "poll_withdrawn",
+    "continued_as_new",
+    "unhandled_decision",
+    "run_reset",
+    "reset_of_a_run",
+    "reset_of_a_chain",
+    "reset_signal_reapplied",
+    "reset_page_written_ahead",
 };
 
 struct outcome {
