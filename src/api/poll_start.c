@@ -226,14 +226,14 @@ poll_start(void *argument)
         poll_end(waiting, NULL);
         return;
     }
-    starting.arena = arena_new(0);
-    struct uuid request_id = uuid_new_v4();
-    uuid_format(&request_id, starting.request_id);
     fiber_set_deadline(waiting->parked.deadline);
     if (task_is_query(starting.task)) {
         poll_show_query(waiting);
         return;
     }
+    starting.arena = arena_new(0);
+    struct uuid request_id = uuid_new_v4();
+    uuid_format(&request_id, starting.request_id);
     struct error *err = record_start(&starting);
     if (err == NULL)
         matching_finish(waiting->parked.api->options.matching, starting.task);

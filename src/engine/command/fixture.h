@@ -43,7 +43,6 @@ struct fixture {
     int64_t last_task_id;                 /* of all events so far */
     vector_of(struct fixture_task) tasks; /* in the outbox, the oldest first */
     uint64_t request_count;
-    int64_t open_children; /* of the newest run, as a reset of it finds them */
     size_t inherited; /* events that the next run begins with: the first ones of the newest run */
     /* What the last call answered. */
     struct start_answer started;

@@ -80,7 +80,6 @@ reset_at(struct fixture *fixture, int64_t fork, struct reset *reset)
         .chain_request_id = base->core->create_request_id,
     };
     rebuild_prefix(fixture, reset);
-    reset->command.children += fixture->open_children;
     take_signals(fixture, reset);
     fixture->inherited = (size_t)fork - 1;
     err = fixture_step(fixture, decide, reset);
@@ -299,18 +298,65 @@ TEST(reset, back_to_the_decision_that_is_pending, "A-200", "A-205")
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
 }
 
+/* Started, its first decision starts a child and signals another workflow, then a second one. */
+static void
+grow_family(struct fixture *fixture)
+{
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    API(Decision) *start = FIXTURE_DECISION(fixture, START_CHILD_WORKFLOW_EXECUTION);
+    API(StartChildWorkflowExecutionDecisionAttributes) *child =
+        start->start_child_workflow_execution_decision_attributes;
+    child->workflow_id = (char *)"kid";
+    child->workflow_type = message_new(fixture->arena, API_TYPE(workflow_type));
+    child->workflow_type->name = (char *)"kid";
+    API(Decision) *tell = FIXTURE_DECISION(fixture, SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal =
+        tell->signal_external_workflow_execution_decision_attributes;
+    signal->workflow_execution = message_new(fixture->arena, API_TYPE(workflow_execution));
+    signal->workflow_execution->workflow_id = (char *)"other";
+    signal->signal_name = (char *)"s";
+    EXPECT_OK(fixture_complete(fixture, start, tell)); /* 5 and 6 */
+    EXPECT_OK(fixture_signal(fixture, "one", "request-1"));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m"))); /* 10 */
+}
+
+static struct error *
+refuse_child(void *context, struct step *step)
+{
+    (void)context;
+    return command_child_refused(step, 5);
+}
+
 /* Children are not taken along: they would have two parents. */
 TEST(reset, a_run_with_open_children_is_left_alone, "A-205")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     struct reset reset;
-    grow(fixture);
-    fixture->open_children = 1;
-    expect_refused(fixture, 4, "Can not reset workflow with pending child workflows");
+    grow_family(fixture);
+    expect_refused(fixture, 10, "Can not reset workflow with pending child workflows");
     EXPECT(run_is_open(fixture_run(fixture)));
     EXPECT_EQ(fixture->run_count, 1);
-    fixture->open_children = 0;
-    EXPECT_OK(reset_at(fixture, 4, &reset));
+    EXPECT_OK(reset_at(fixture, 4, &reset)); /* before there was one */
+    EXPECT_EQ(map64_count(fixture_run(fixture)->children), 0);
+}
+
+TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    struct reset reset;
+    grow_family(fixture);
+    EXPECT_OK(fixture_step(fixture, refuse_child, NULL)); /* a decision follows */
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "n")));
+    const struct run *base = fixture_run(fixture);
+    uint64_t first_row = run_find_external(base, 6)->row;
+    int64_t fork = base->core->next_event_id - 2; /* DecisionTaskCompleted */
+    EXPECT_OK(reset_at(fixture, fork, &reset));
+    const STORED(PendingExternal) *external = run_find_external(fixture_run(fixture), 6);
+    EXPECT(external != NULL && external->row > first_row);
+    EXPECT_TEXT(external->workflow_id, "other");
 }
 
 static struct error *
@@ -340,4 +386,15 @@ TEST(refresh, tasks_and_the_alarm_come_again_and_no_event_does, "A-210")
     EXPECT_OK(fixture_complete(fixture, fixture_complete_run(fixture)));
     EXPECT_OK(fixture_step(fixture, refresh, NULL)); /* a closed run has none */
     EXPECT_EQ(fixture->tasks.count, 0);
+}
+
+TEST(refresh, what_is_for_other_workflows_is_sent_again, "A-210")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    grow_family(fixture);
+    size_t rows = fixture->tasks.count;
+    uint64_t before = fixture->ids.next;
+    EXPECT_OK(fixture_step(fixture, refresh, NULL));
+    EXPECT(run_find_external(fixture_run(fixture), 6)->row >= before);
+    EXPECT_EQ(fixture->tasks.count, rows + 1); /* the start of a child is not known by its row */
 }
