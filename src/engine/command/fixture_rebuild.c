@@ -154,7 +154,7 @@ apply_history(const struct fixture *fixture, size_t index, struct run *run, stru
 {
     const struct fixture_run *from = &fixture->runs[index];
     struct rebuild rebuild;
-    rebuild_begin(&rebuild, run, &fixture->facts);
+    rebuild_begin(&rebuild, run, &fixture->facts, arena);
     size_t batch = from->batches.count;
     size_t done = 0;
     for (size_t i = 0; i < batch; i++) {

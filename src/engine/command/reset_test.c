@@ -18,7 +18,7 @@ rebuild_prefix(struct fixture *fixture, struct reset *reset)
 {
     const struct fixture_run *base = &fixture->runs[fixture->run_count - 1];
     struct rebuild rebuild;
-    rebuild_begin(&rebuild, reset->command.rebuilt, &fixture->facts);
+    rebuild_begin(&rebuild, reset->command.rebuilt, &fixture->facts, fixture->arena);
     int64_t from = 0;
     for (size_t i = 0; i < base->batches.count && from < reset->fork - 1; i++) {
         int64_t count = (int64_t)base->batches.items[i];
@@ -320,6 +320,7 @@ grow_family(struct fixture *fixture)
     EXPECT_OK(fixture_signal(fixture, "one", "request-1"));
     EXPECT(fixture_poll_decision(fixture));
     EXPECT_OK(fixture_complete(fixture, fixture_marker(fixture, "m"))); /* 10 */
+    fixture_expect_rebuilt(fixture, 0);
 }
 
 static struct error *
@@ -357,6 +358,32 @@ TEST(reset, a_signal_on_its_way_to_another_workflow_is_sent_again)
     const STORED(PendingExternal) *external = run_find_external(fixture_run(fixture), 6);
     EXPECT(external != NULL && external->row > first_row);
     EXPECT_TEXT(external->workflow_id, "other");
+}
+
+/* The end of the old one stands behind the start of the new one, here in a batch of its own. */
+TEST(reset, a_name_that_is_used_again_is_known_across_batches)
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, "t", 2)));
+    EXPECT_OK(fixture_signal(fixture, "one", ""));
+    EXPECT(fixture_poll_decision(fixture));
+    fixture_advance(fixture, 3); /* it fires, and waits behind the decision */
+    EXPECT_OK(fixture_complete(fixture, fixture_timer(fixture, "t", 60)));
+    const struct run *run = fixture_run(fixture);
+    const STORED(PendingTimer) *timer = run_find_timer(run, "t");
+    struct run *rebuilt = reset_new_run(run, &fixture->facts);
+    struct rebuild rebuild;
+    rebuild_begin(&rebuild, rebuilt, &fixture->facts, fixture->arena);
+    for (int64_t id = 1; id < run->core->next_event_id; id++) {
+        API(HistoryEvent) *event = fixture_event(fixture, id);
+        rebuild_add(&rebuild, &event, 1, 1, fixture->arena);
+    }
+    rebuild_end(&rebuild);
+    EXPECT_EQ(map_count(rebuilt->timers), 1);
+    EXPECT_EQ(run_find_timer(rebuilt, "t")->started_id, timer->started_id);
+    run_free(rebuilt);
 }
 
 static struct error *

@@ -7,23 +7,15 @@
 #include "engine/run/inside.h"
 
 void
-rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts)
+rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
+              struct arena *arena)
 {
     const STORED(RunRecord) *core = run->core;
     check(core->state == 0 && core->run_id[0] != '\0' && core->branch_id.len == 16);
-    *rebuild = (struct rebuild){.run = run, .facts = *facts};
+    *rebuild = (struct rebuild){.run = run, .facts = *facts, .arena = arena};
     rebuild->ids = (struct row_ids){.next = 1, .end = UINT64_MAX};
     run->core->next_event_id = 1;
 }
-
-/* A batch while it is applied. */
-struct applying {
-    struct rebuild *rebuild;
-    struct mutation *mutation;
-    API(HistoryEvent) *const *events;
-    size_t count;
-    bool *is_applied;
-};
 
 /* Is it about the activity with this schedule id, or the timer with this started id? */
 static bool
@@ -53,25 +45,45 @@ find_namesake(const struct run *run, const API(HistoryEvent) *event)
     return timer == NULL ? 0 : timer->started_id;
 }
 
-/* A name is used again whose owner ended while a decision was started: the end was applied before
- * the new one came, but, being buffered, stands behind it in the same batch. */
-static void
-apply_end_first(struct applying *applying, size_t from, int64_t id)
+/* The end of what it is about was applied before its turn. */
+static bool
+is_of_the_past(struct rebuild *rebuild, const API(HistoryEvent) *event)
 {
-    for (size_t i = from; i < applying->count; i++) {
-        if (applying->is_applied[i] || !event_is_about(applying->events[i], id))
+    for (size_t i = 0; i < rebuild->ended.count; i++) {
+        if (!event_is_about(event, rebuild->ended.items[i]))
             continue;
-        run_apply(applying->mutation, applying->events[i]);
-        applying->is_applied[i] = true;
+        if (event->attributes_case != EVENT_KIND(ACTIVITY_TASK_STARTED)) /* its end: the last one */
+            vector_remove(&rebuild->ended, i);
+        return true;
     }
+    return false;
 }
 
 static void
-rebuild_apply(struct applying *applying, size_t index)
+remove_namesake(struct mutation *mutation, const API(HistoryEvent) *event, int64_t id)
 {
-    struct rebuild *rebuild = applying->rebuild;
-    struct mutation *mutation = applying->mutation;
-    API(HistoryEvent) *event = applying->events[index];
+    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_SCHEDULED))
+        mutation_remove_activity(mutation, id);
+    else
+        mutation_remove_timer(mutation, event->timer_started_event_attributes->timer_id);
+}
+
+/* A name is used again whose owner ended while a decision was started: the end was applied before
+ * the new one came, but, being buffered, stands behind it, in the same batch or, if that was large,
+ * in one after it. */
+static void
+end_namesake(struct rebuild *rebuild, struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    int64_t id = find_namesake(rebuild->run, event);
+    if (id == 0)
+        return;
+    remove_namesake(mutation, event, id);
+    vector_push_in(&rebuild->ended, rebuild->arena, id);
+}
+
+static void
+rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event)
+{
     STORED(RunRecord) *core = rebuild->run->core;
     check_that(event->event_id == core->next_event_id, "event %lld where %lld is expected",
                (long long)event->event_id, (long long)core->next_event_id);
@@ -81,10 +93,8 @@ rebuild_apply(struct applying *applying, size_t index)
     core->last_event_time = event_time(event);
     core->last_event_task_id = event->task_id;
     vector_push_in(&mutation->events, mutation->arena, event);
-    int64_t namesake = find_namesake(rebuild->run, event);
-    if (namesake != 0)
-        apply_end_first(applying, index + 1, namesake);
-    if (!applying->is_applied[index])
+    end_namesake(rebuild, mutation, event);
+    if (!is_of_the_past(rebuild, event))
         run_apply(mutation, event);
     if (event_closes_run(event->attributes_case))
         core->close_batch_event_id = mutation_first_event_id(mutation);
@@ -98,13 +108,8 @@ rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t co
         return;
     rebuild->facts.ids = &rebuild->ids;
     struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->facts, arena);
-    struct applying applying = {.rebuild = rebuild,
-                                .mutation = mutation,
-                                .events = events,
-                                .count = count,
-                                .is_applied = arena_zalloc(arena, count, sizeof(bool))};
     for (size_t i = 0; i < count; i++)
-        rebuild_apply(&applying, i);
+        rebuild_apply(rebuild, mutation, events[i]);
     mutation_note_versions(mutation);
     STORED(RunRecord) *core = rebuild->run->core;
     core->last_first_event_id = mutation_first_event_id(mutation);
@@ -164,7 +169,7 @@ run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, 
 {
     struct rebuild rebuild;
     struct history_branch branch = run_branch(run);
-    rebuild_begin(&rebuild, run, facts);
+    rebuild_begin(&rebuild, run, facts, arena);
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     for (int64_t from = 1; from < next_event_id;) {
         struct history_page page;

@@ -14,17 +14,22 @@
 #ifndef CADENZA_ENGINE_RUN_REBUILD_H
 #define CADENZA_ENGINE_RUN_REBUILD_H
 
+#include "base/vector.h"
 #include "engine/run/mutation.h"
 
 struct rebuild {
     struct run *run;    /* the caller's */
     struct facts facts; /* as given, but for the moment, the version and the numbers */
     struct row_ids ids; /* of rows that nobody will see */
+    /* Activities and timers that have gone, while the events that say so are still to come. */
+    vector_of(int64_t) ended;
+    struct arena *arena; /* of the list above */
 };
 
 /* Begins with a run that has its names and its branch, and nothing else. Of the facts the domain,
- * settings and find_domain count. */
-void rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts);
+ * settings and find_domain count. The arena outlives the rebuild. */
+void rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
+                   struct arena *arena);
 /* Applies a batch of the history, the next one: `events` are all of a node or, where a history is
  * cut, those before the cut; `bytes` is their size. */
 void rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count,

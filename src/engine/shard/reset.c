@@ -291,7 +291,7 @@ read_all(struct reset_wish *wish, struct shard_reader *reader, const struct run 
                               .new_branch = run_branch(command->rebuilt),
                               .fork = wish->request->decision_finish_event_id,
                               .next_event_id = base->core->next_event_id};
-    rebuild_begin(&reading.rebuild, command->rebuilt, &facts);
+    rebuild_begin(&reading.rebuild, command->rebuilt, &facts, wish->arena);
     err = read_base(&reading);
     if (err == NULL && !wish->request->skip_signal_reapply)
         err = read_chain(&reading, base);
