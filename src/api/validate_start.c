@@ -167,6 +167,8 @@ validate_start(const struct limits *limits, const API(StartWorkflowExecutionRequ
         err = check_times(limits, request);
     if (err == NULL)
         err = check_enums(limits, request);
+    if (err == NULL && request->cron_schedule[0] != '\0') /* rather than run it once */
+        err = bad(limits->arena, "CronSchedule is not served by this version.");
     return err;
 }
 
