@@ -77,6 +77,8 @@ start_times(struct fixture *fixture)
                          "A valid DelayStartSeconds is not set on request.");
     EXPECT_START_REFUSED(fixture, request->jitter_start = presence_make_duration(arena, -5),
                          "A valid JitterStartSeconds is not set on request (negative).");
+    EXPECT_START_REFUSED(fixture, request->cron_schedule = "@hourly",
+                         "CronSchedule is not served by this version.");
 }
 
 TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035")
