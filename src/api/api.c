@@ -14,6 +14,8 @@ static const struct rpc_method methods[] = {
     {API_PATH("WorkflowAPI", "RequestCancelWorkflowExecution"), api_request_cancel_workflow},
     {API_PATH("WorkflowAPI", "TerminateWorkflowExecution"), api_terminate_workflow},
     {API_PATH("WorkflowAPI", "RestartWorkflowExecution"), api_restart_workflow},
+    {API_PATH("WorkflowAPI", "ResetWorkflowExecution"), api_reset_workflow},
+    {API_PATH("WorkflowAPI", "RefreshWorkflowTasks"), api_refresh_tasks},
     {API_PATH("WorkflowAPI", "DescribeWorkflowExecution"), api_describe_workflow},
     {API_PATH("WorkflowAPI", "GetWorkflowExecutionHistory"), api_get_history},
     {API_PATH("WorkflowAPI", "DescribeTaskList"), api_describe_task_list},

@@ -100,6 +100,8 @@ struct error *api_signal_with_start(struct rpc_call *call);
 struct error *api_request_cancel_workflow(struct rpc_call *call);
 struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);
+struct error *api_reset_workflow(struct rpc_call *call);
+struct error *api_refresh_tasks(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);

@@ -1,5 +1,6 @@
 /* clients.c - what clients ask for, each one step of a workflow id. See engine.h. */
 #include "engine/inside.h"
+#include "route/route.h"
 
 static const char *
 workflow_of(const API(WorkflowExecution) *execution)
@@ -117,5 +118,50 @@ engine_terminate(struct engine *engine, const char *domain_id,
                               .needs_run = true,
                               .decide = decide_terminate,
                               .context = (void *)request};
+    return engine_step(engine, &step, arena);
+}
+
+/* ---- runs that are put right by hand ---- */
+
+struct reset_call {
+    struct shard *shard;
+    struct shard_reset wanted;
+    struct arena *arena;
+    const char *run_id;
+    struct error *err;
+};
+
+static void
+reset_on_loop(void *argument)
+{
+    struct reset_call *call = argument;
+    call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
+}
+
+struct error *
+engine_reset(struct engine *engine, const char *domain_id,
+             const API(ResetWorkflowExecutionRequest) *request, struct arena *arena,
+             const char **run_id)
+{
+    uint32_t number = engine_shard_of(engine, workflow_of(request->workflow_execution));
+    struct reset_call call = {.shard = engine->shards[number],
+                              .wanted = {.domain_id = domain_id, .request = request},
+                              .arena = arena};
+    struct error *err = route_to_shard(number, reset_on_loop, &call, arena);
+    *run_id = call.run_id;
+    return err != NULL ? err : call.err;
+}
+
+static struct error *
+decide_refresh(void *context, struct step *step)
+{
+    (void)context;
+    return command_refresh(step);
+}
+
+struct error *
+engine_refresh(struct engine *engine, const struct run_key *key, struct arena *arena)
+{
+    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide_refresh};
     return engine_step(engine, &step, arena);
 }

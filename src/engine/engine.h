@@ -53,6 +53,14 @@ engine_request_cancel(struct engine *engine, const char *domain_id,
 must_use struct error *engine_terminate(struct engine *engine, const char *domain_id,
                                         const API(TerminateWorkflowExecutionRequest) *request,
                                         struct arena *arena);
+/* The workflow begins again from a decision of one of its runs (A-199 … A-207): *run_id is the run
+ * that does, or did when the request was sent first. */
+must_use struct error *engine_reset(struct engine *engine, const char *domain_id,
+                                    const API(ResetWorkflowExecutionRequest) *request,
+                                    struct arena *arena, const char **run_id);
+/* The tasks of the run are sent again. */
+must_use struct error *engine_refresh(struct engine *engine, const struct run_key *key,
+                                      struct arena *arena);
 /* Fills everything that the record knows. */
 must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
                                        struct arena *arena,

@@ -2,6 +2,7 @@
  *
  * A client sends a call again and again with the same request id, to any host, until it is
  * answered; one in four is sent once more after that. */
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/check.h"
@@ -12,13 +13,7 @@
 #include "wire/presence.h"
 
 #define CALL_TIMEOUT (5 * NS_PER_S)
-
-/* What a client is doing. */
-struct errand {
-    struct workflow_load *load;
-    struct workflow_entry *entry;
-    struct load_clients *clients;
-};
+#define HEAVY_BYTES  400000 /* three of them are more than a page of a reset */
 
 static void
 new_request_id(char room[40])
@@ -101,6 +96,15 @@ signal_request_id(const struct workflow_entry *entry, int which, struct arena *a
     return text;
 }
 
+static const char *
+heavy_text(struct arena *arena)
+{
+    char *text = arena_alloc(arena, HEAVY_BYTES + 1);
+    memset(text, 'x', HEAVY_BYTES);
+    text[HEAVY_BYTES] = '\0';
+    return text;
+}
+
 static bool
 try_signal(struct errand *errand, struct load_call *call, int which)
 {
@@ -108,11 +112,14 @@ try_signal(struct errand *errand, struct load_call *call, int which)
     API(SignalWorkflowExecutionRequest) *request =
         message_new(call->arena, API_TYPE(signal_workflow_execution_request));
     request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(call->arena, entry->id, entry->run_id);
+    request->workflow_execution =
+        workflow_execution(call->arena, entry->id, workflow_run_id(entry));
     request->signal_name = arena_format(call->arena, "s%d", which);
     request->request_id = (char *)signal_request_id(entry, which, call->arena);
     request->identity = "client";
     entry->signals_sent |= which < QUERIED_SIGNALS ? 1u << which : 0;
+    if (entry->is_heavy)
+        request->signal_input = workflow_payload(call->arena, heavy_text(call->arena));
     API(SignalWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/SignalWorkflowExecution",
                                       request, signal_workflow_execution_response, &response);
@@ -170,14 +177,32 @@ new_entry(struct workflow_load *load)
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
     };
-    if (entropy_below(2) == 0) {
+    bool is_reset = entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
+    if (!is_reset && entropy_below(2) == 0) { /* open children forbid a reset */
         entry->plan.children = 1 + (unsigned)entropy_below(2);
         entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);
         entry->plan.child_runs = (unsigned)entropy_below(2);
     }
     snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
     new_request_id(entry->start_request_id);
+    new_request_id(entry->reset_request_id);
+    entry->reset_after = is_reset ? (unsigned)entropy_below(entry->plan.signals + 1) : UINT_MAX;
+    entry->is_heavy = is_reset && entropy_below(4) == 0;
+    if (entry->is_heavy)
+        entry->reset_after = entry->plan.signals = WORKFLOW_SIGNALS_FEW - 1;
     return entry;
+}
+
+static void
+reset_when_due(struct errand *errand, unsigned signals_sent)
+{
+    if (errand->entry->reset_after != signals_sent)
+        return;
+    for (uint64_t i = entropy_below(4); i > 0; i--)
+        think(errand->load); /* it may go far meanwhile, or end */
+    insist(errand, workflow_choose_fork, 0);
+    if (errand->entry->fork != 0)
+        insist(errand, workflow_try_reset, 0);
 }
 
 static void
@@ -186,11 +211,13 @@ live_through(struct errand *errand)
     errand->entry = new_entry(errand->load);
     insist(errand, try_start, 0);
     for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
+        reset_when_due(errand, i);
         think(errand->load);
         insist(errand, try_signal, (int)i);
         if (entropy_below(3) == 0)
             workflow_query(errand->load, errand->entry, errand->clients);
     }
+    reset_when_due(errand, errand->entry->plan.signals);
     if (errand->entry->fate != FATE_COMPLETE)
         insist(errand, try_end, 0);
     if (entropy_below(4) == 0)
@@ -207,7 +234,8 @@ besiege(struct errand *errand, unsigned number)
     if (number == 0) {
         load->entry_count = 1;
         *entry = (struct workflow_entry){
-            .plan = {.activities = 2, .timers = 1, .signals = load->busy_signals, .runs = 1}};
+            .plan = {.activities = 2, .timers = 1, .signals = load->busy_signals, .runs = 1},
+            .reset_after = UINT_MAX};
         snprintf(entry->id, sizeof entry->id, "busy");
         new_request_id(entry->start_request_id);
         insist(errand, try_start, 0);

@@ -99,6 +99,7 @@ struct chain {
     int64_t close_time;
     const char *last_run_id, *next_run_id;
     struct history_seen first; /* the first run */
+    int64_t counted_from;      /* names of events before this were counted in another run */
 };
 /* Follows a chain from next_run_id to its end. False: it cannot be. */
 must_use bool audit_chain(struct audit *audit, struct chain *chain, struct arena *arena);
@@ -123,6 +124,17 @@ void workflow_answer_query(struct workflow_load *load, struct load_call *call,
 void workflow_add_results(const API(PollForDecisionTaskResponse) *task,
                           const struct history_seen *seen, struct arena *arena,
                           API(RespondDecisionTaskCompletedRequest) *completion);
+/* What a client is doing. */
+struct errand {
+    struct workflow_load *load;
+    struct workflow_entry *entry;
+    struct load_clients *clients;
+};
+/* The run that a client means: the one that it started, or the one that its reset made. */
+const char *workflow_run_id(const struct workflow_entry *entry);
+/* Chooses the decision that the run is reset to; resets it. True: that was an answer. Yield. */
+bool workflow_choose_fork(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_reset(struct errand *errand, struct load_call *call, int which);
 
 /* Fibers. */
 void workflow_observer_main(void *argument);

@@ -19,7 +19,9 @@
  *   7. a child is started once, knows its parent, hears each signal once, ends as its family does,
  *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever;
  *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
- *      sees a signal that nobody sent. */
+ *      sees a signal that nobody sent;
+ *   9. after a reset the run that it made begins with what was before, and it has every signal that
+ *      was acknowledged, once; the runs that were there before have ended too. */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -68,6 +70,12 @@ struct workflow_entry {
     unsigned signals_sent;    /* bit per signal: perhaps without an answer */
     bool is_end_acknowledged; /* cancel or terminate */
     int64_t gone_time;        /* wall clock: its client was told that it is over; 0: never */
+    /* A reset of the run above, after so many signals. */
+    unsigned reset_after; /* UINT_MAX: none */
+    int64_t fork;         /* the decision that it goes back to; 0: there was none yet */
+    bool is_heavy;        /* its signals are large: more than a page is before the fork */
+    char reset_request_id[40];
+    char reset_run_id[40]; /* of the acknowledged reset; "": none */
 };
 
 /* Something that a worker was told, by a name that stands in the history: a marker, a result. */

@@ -7,6 +7,7 @@
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
 
+#define EVENT(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define CALL_TIMEOUT (5 * NS_PER_S)
 
 /* One of the latest workflows: most happens to those. NULL: there is none yet. */
@@ -19,6 +20,26 @@ any_recent(struct workflow_load *load)
     return &load->entries[count - 1 - entropy_below(count < recent ? count : recent)];
 }
 
+/* Whose history it is: a run that a reset made has the first event of another one, and the decision
+ * that the reset ended names it. */
+static const char *
+run_of(const struct history_seen *seen)
+{
+    const char *run_id =
+        seen->events[0]->workflow_execution_started_event_attributes->original_execution_run_id;
+    for (size_t i = 1; i < seen->count; i++) {
+        const API(HistoryEvent) *event = seen->events[i];
+        const char *made = "";
+        if (event->attributes_case == EVENT(DECISION_TASK_FAILED))
+            made = event->decision_task_failed_event_attributes->new_run_id;
+        else if (event->attributes_case == EVENT(DECISION_TASK_TIMED_OUT))
+            made = event->decision_task_timed_out_event_attributes->new_run_id;
+        if (made[0] != '\0')
+            run_id = made;
+    }
+    return run_id;
+}
+
 static void
 look_once(struct workflow_load *load, struct load_call *call, const struct workflow_entry *entry)
 {
@@ -26,10 +47,9 @@ look_once(struct workflow_load *load, struct load_call *call, const struct workf
     struct error *err = workflow_read_history(load, call, entry->id, "", &seen);
     if (err != NULL || seen.count == 0)
         return;
-    const API(WorkflowExecutionStartedEventAttributes) *started =
-        seen.events[0]->workflow_execution_started_event_attributes;
-    ledger_check_history(load, started->original_execution_run_id, &seen);
-    ledger_see(load, started->original_execution_run_id, seen.events, seen.count);
+    const char *run_id = run_of(&seen);
+    ledger_check_history(load, run_id, &seen);
+    ledger_see(load, run_id, seen.events, seen.count);
     world_mark(load->sim->world, "history_observed");
 }
 

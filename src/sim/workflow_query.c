@@ -59,7 +59,7 @@ workflow_query(struct workflow_load *load, struct workflow_entry *entry,
     API(QueryWorkflowRequest) *request = message_new(arena, API_TYPE(query_workflow_request));
     bool is_strong = entropy_below(4) != 0;
     request->domain = WORKFLOW_DOMAIN;
-    request->workflow_execution = workflow_execution(arena, entry->id, entry->run_id);
+    request->workflow_execution = workflow_execution(arena, entry->id, workflow_run_id(entry));
     request->query = message_new(arena, API_TYPE(workflow_query));
     request->query->query_type = "signals";
     request->query_consistency_level =

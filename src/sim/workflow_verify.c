@@ -52,21 +52,26 @@ note_recovery(struct workflow_load *load, const API(HistoryEvent) *event)
 }
 
 static void
+count_signal(struct chain *chain, const API(HistoryEvent) *event)
+{
+    unsigned number = 0;
+    if (event->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED) &&
+        sscanf(event->workflow_execution_signaled_event_attributes->signal_name, "s%u", &number) ==
+            1 &&
+        number < WORKFLOW_SIGNALS_MAX)
+        chain->signals[number]++;
+}
+
+static void
 count_event(struct audit *audit, struct chain *chain, const API(HistoryEvent) *event,
             struct arena *arena)
 {
     int kind = (int)event->attributes_case;
-    unsigned number = 0;
     if (kind == EVENT(MARKER_RECORDED))
         count_name(audit, event->marker_recorded_event_attributes->marker_name);
     if (kind == EVENT(ACTIVITY_TASK_COMPLETED))
         count_name(audit, workflow_payload_text(
                               arena, event->activity_task_completed_event_attributes->result));
-    if (kind == EVENT(WORKFLOW_EXECUTION_SIGNALED) &&
-        sscanf(event->workflow_execution_signaled_event_attributes->signal_name, "s%u", &number) ==
-            1 &&
-        number < WORKFLOW_SIGNALS_MAX)
-        chain->signals[number]++;
     note_recovery(audit->load, event);
     chain->cancels += kind == EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED);
     chain->terminates += kind == EVENT(WORKFLOW_EXECUTION_TERMINATED);
@@ -117,9 +122,13 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
     ledger_check_history(audit->load, run_id, &seen);
     ledger_see(audit->load, run_id, seen.events, seen.count);
     for (size_t i = 0; i < seen.count; i++) {
+        count_signal(chain, seen.events[i]);
+        if (seen.events[i]->event_id < chain->counted_from)
+            continue;
         count_event(audit, chain, seen.events[i], arena);
         note_unhandled(audit, run_id, seen.events[i], arena);
     }
+    chain->counted_from = 0; /* later runs have nothing from others */
     const API(HistoryEvent) *last = seen.events[seen.count - 1];
     audit->events += seen.count;
     chain->close_time = last->event_time->seconds * NS_PER_S + last->event_time->nanos;
@@ -154,7 +163,8 @@ judge_chain(struct audit *audit, const struct workflow_entry *entry, const struc
             verdict_violate(verdict, "%s: signal %u is there %u times", entry->id, i,
                             chain->signals[i]);
     }
-    if (entry->gone_time != 0 && chain->close_time > entry->gone_time)
+    bool is_reset = entry->reset_run_id[0] != '\0'; /* it may have been over before that */
+    if (!is_reset && entry->gone_time != 0 && chain->close_time > entry->gone_time)
         verdict_violate(verdict, "%s: its client was told that it is over before it was",
                         entry->id);
     if (chain->cancels > 1 || chain->terminates > 1)
@@ -171,11 +181,33 @@ judge_chain(struct audit *audit, const struct workflow_entry *entry, const struc
                         entry->id);
 }
 
+/* What was before the reset has ended, by the reset or before it. Then the workflow is what the
+ * reset made of it. */
+static bool
+audit_before_reset(struct audit *audit, const struct workflow_entry *entry, struct chain *chain,
+                   struct arena *arena)
+{
+    if (!audit_chain(audit, chain, arena))
+        return false;
+    bool is_ended = chain->close_kind == EVENT(WORKFLOW_EXECUTION_TERMINATED) ||
+                    chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED);
+    if (!is_ended)
+        verdict_violate(&audit->load->verdict, "%s: ended with kind %d before its reset", entry->id,
+                        chain->close_kind);
+    world_mark(audit->load->sim->world, chain->runs > 1 ? "reset_of_a_chain" : "reset_of_a_run");
+    *chain = (struct chain){
+        .workflow_id = entry->id, .next_run_id = entry->reset_run_id, .counted_from = entry->fork};
+    return true;
+}
+
 static void
 audit_entry(struct audit *audit, const struct workflow_entry *entry)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct chain chain = {.workflow_id = entry->id, .next_run_id = entry->run_id};
+    bool is_reset = entry->reset_run_id[0] != '\0';
+    if (is_reset && !audit_before_reset(audit, entry, &chain, arena))
+        return;
     if (!audit_chain(audit, &chain, arena))
         return;
     judge_chain(audit, entry, &chain);

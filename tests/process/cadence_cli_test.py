@@ -271,4 +271,49 @@ def test_workers_and_what_they_did_are_shown(binary, folder):
         assert re.search(r"BinaryChecksums +\| KEYWORD", keys), keys
 
 
+def decide(server):
+    """One decision of the workflow that decides nothing: a worker as small as can be."""
+    with grpc.insecure_channel(server.grpc) as channel:
+        stub = service_worker_pb2_grpc.WorkerAPIStub(channel)
+        task = stub.PollForDecisionTask(
+            worker_api.PollForDecisionTaskRequest(
+                domain="d", task_list=tasklist_pb2.TaskList(name="work"), identity="tiny"
+            ),
+            timeout=30,
+        )
+        assert task.task_token
+        stub.RespondDecisionTaskCompleted(
+            worker_api.RespondDecisionTaskCompletedRequest(
+                task_token=task.task_token, identity="tiny"
+            ),
+            timeout=30,
+        )
+
+
+@support.proves("A-199", "A-201", "A-203", "A-210")
+def test_a_run_is_reset_and_its_tasks_are_refreshed(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        assert cadence(server, "d", "domain", "register", "--global_domain", "false")[0] == 0
+        kind = ("--tasklist", "work", "--workflow_type", "order", "--execution_timeout", "60")
+        first = workflow(server, "start", *kind, "--input", '"x"').split()[-1]
+        decide(server)
+        workflow(server, "signal", "--name", "go", "--input", "1")
+        decide(server)
+        reset = ("reset", "--reason", "bad code")
+        out = workflow(server, *reset, "--run_id", first, "--event_id", "4")
+        shown = workflow(server, "show")
+        for words in ("DecisionTaskFailed", "RESET_WORKFLOW", "WorkflowExecutionSignaled"):
+            assert words in shown, (words, shown, out)
+        assert "Terminated" in workflow(server, "show", "--run_id", first)
+        workflow(server, *reset, "--reset_type", "LastDecisionScheduled")
+        assert "DecisionTaskTimedOut" in workflow(server, "show"), "the second reset"
+        workflow(server, "refresh-tasks")
+        decide(server)
+        workflow(server, *reset, "--reset_type", "LastDecisionCompleted")
+        code, out, err = cadence(
+            server, "d", "workflow", *reset, "--workflow_id", "wf", "--event_id", "99"
+        )
+        assert code != 0 and "Decision finish ID must be" in out + err, (code, out, err)
+
+
 support.main(sys.modules[__name__])

@@ -28,6 +28,10 @@ struct step {
     /* A run that this step begins and that becomes the current one; NULL: none. See step_begin_run.
      */
     struct mutation *begun;
+    /* Batches that the history of that run begins with and that are not stored yet: they go with
+     * the step. */
+    const struct history_node *nodes;
+    size_t node_count;
 };
 
 /* Begins a run in this step: an empty one with an id of its own, which will be the current one. */
@@ -65,6 +69,39 @@ command_request_cancel(struct step *step,
 must_use struct error *command_terminate(struct step *step,
                                          const API(TerminateWorkflowExecutionRequest) *request);
 
+/* A reset: what was read of the runs that it is about, under the lock of the workflow id. */
+struct reset_command {
+    const API(ResetWorkflowExecutionRequest) *request;
+    /* A run of its own with the events of the base run before the fork. The command takes it, then
+     * this is NULL. */
+    struct run *rebuilt;
+    const char *base_run_id;
+    int64_t fork_version;         /* of the last event before the fork */
+    const char *chain_request_id; /* of the start that began the chain of runs */
+    int64_t jitter_start;         /* of the base run */
+    int64_t children;             /* that were open at the fork */
+    /* What came after the fork and is taken again, in order. */
+    const API(WorkflowExecutionSignaledEventAttributes) *const *signals;
+    size_t signal_count;
+};
+/* The run that an earlier reset with this request made, if the current run is it or continues it;
+ * NULL: none (A-206). */
+const char *reset_find_repeat(const struct run *current,
+                              const API(ResetWorkflowExecutionRequest) *request);
+/* May the base run be reset there? Error: ERR_BAD_REQUEST. */
+must_use struct error *reset_check_base(const struct run *base,
+                                        const API(ResetWorkflowExecutionRequest) *request,
+                                        struct arena *arena);
+/* Is the event at the fork one of a decision task? Error: ERR_BAD_REQUEST. */
+must_use struct error *reset_check_event(const API(HistoryEvent) *event, struct arena *arena);
+/* A run with the names that a reset of `base` needs: new ids, a new branch of the same tree. */
+struct run *reset_new_run(const struct run *base, const struct facts *facts);
+/* The step's run is the current one: it is terminated if it is open, and the rebuilt one begins.
+ * Errors: ERR_BAD_REQUEST (open children), ERR_INTERNAL (it has events of a later version). */
+must_use struct error *command_reset(struct step *step, struct reset_command *command,
+                                     const char **run_id);
+/* Sends the tasks of an open run again, and sets its alarm again. */
+must_use struct error *command_refresh(struct step *step);
 /* --- from other workflows ----------------------------------------------------------------------
  */
 
@@ -210,5 +247,14 @@ must_use struct error *command_heartbeat_activity(struct step *step,
  * decision and activities, user timers, next attempts, the delayed first decision. Nothing due:
  * adds nothing (the shard sets a new alarm). Never refuses. */
 void command_wake(struct step *step);
+/* Is a reset due because a binary is bad (A-209)? To be asked before command_wake, which puts it
+ * off for the case that the reset fails. Texts live in the arena. */
+struct auto_reset {
+    const char *current_run_id;
+    const char *run_id; /* the base run */
+    const char *reason;
+    int64_t fork;
+};
+bool command_wake_resets(const struct step *step, struct auto_reset *reset);
 
 #endif

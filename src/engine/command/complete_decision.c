@@ -130,7 +130,6 @@ take_decisions(struct completion *completion)
         .completed_id = decision_complete(mutation, request),
         .has_unhandled = run_has_buffered(mutation_run(mutation)),
     };
-    reset_points_add(mutation, request->binary_checksum, deciding.completed_id);
     keep_worker(completion);
     if (binary_is_bad(completion)) {
         deciding_refuse(&deciding, FAILED_CAUSE(BAD_BINARY),

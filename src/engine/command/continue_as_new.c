@@ -164,6 +164,7 @@ go_on(struct deciding *deciding, const wish_t *wish)
                   .jitter_start = command_seconds(wish->jitter_start),
                   .has_first_decision = true,
               });
+    reset_hand_down(deciding->mutation, begun);
     deciding->is_closed = true;
 }
 

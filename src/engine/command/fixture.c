@@ -188,6 +188,8 @@ finish(struct fixture *fixture, struct fixture_run *run, struct mutation *mutati
     EXPECT(effects.has_new_events == (count > 0));
     for (size_t i = 0; i < count; i++)
         keep_event(fixture, run, events[i]);
+    if (count > 0)
+        vector_push_in(&run->batches, fixture->arena, count);
     EXPECT_EQ(run->run->core->next_event_id, (int64_t)run->events.count + 1);
     run_check(run->run);
     keep_effects(fixture, run, &effects);
@@ -225,6 +227,22 @@ take_back(struct step *step)
     run_free(run);
 }
 
+/* A run that a reset begins has its history from another one. */
+static void
+inherit(struct fixture *fixture, struct fixture_run *begun)
+{
+    const struct fixture_run *base = begun - 1;
+    for (size_t i = 0; i < fixture->inherited; i++)
+        vector_push_in(&begun->events, fixture->arena, base->events.items[i]);
+    size_t left = fixture->inherited;
+    for (size_t i = 0; left > 0; i++) {
+        size_t count = base->batches.items[i] < left ? base->batches.items[i] : left;
+        vector_push_in(&begun->batches, fixture->arena, count);
+        left -= count;
+    }
+    fixture->inherited = 0;
+}
+
 static struct error *
 decide_on(struct fixture *fixture, struct fixture_run *run,
           struct error *(*decide)(void *context, struct step *step), void *context)
@@ -249,6 +267,7 @@ decide_on(struct fixture *fixture, struct fixture_run *run,
         EXPECT(fixture->run_count < FIXTURE_RUNS_MAX);
         struct fixture_run *begun = &fixture->runs[fixture->run_count++];
         *begun = (struct fixture_run){.run = mutation_run(step.begun)};
+        inherit(fixture, begun);
         finish(fixture, begun, step.begun);
     }
     if (fixture->run_count > 0)

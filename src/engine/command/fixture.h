@@ -27,6 +27,7 @@ struct fixture_task {
 struct fixture_run {
     struct run *run;
     vector_of(API(HistoryEvent) *) events; /* the stored history, in the fixture's arena */
+    vector_of(size_t) batches;             /* how many events each batch has */
 };
 
 struct fixture {
@@ -42,6 +43,7 @@ struct fixture {
     int64_t last_task_id;                 /* of all events so far */
     vector_of(struct fixture_task) tasks; /* in the outbox, the oldest first */
     uint64_t request_count;
+    size_t inherited; /* events that the next run begins with: the first ones of the newest run */
     /* What the last call answered. */
     struct start_answer started;
     struct decision_start decision; /* the newest that was polled or relayed */
@@ -74,6 +76,11 @@ const char *fixture_history(const struct fixture *fixture, size_t index);
     EXPECT_TEXT(fixture_history((fixture), (fixture)->run_count - 1), (names))
 #define EXPECT_HISTORY_OF(fixture, index, names)                                                   \
     EXPECT_TEXT(fixture_history((fixture), (index)), (names))
+
+/* The run as its history says it is; the caller frees it. What it needs is in the arena. */
+struct run *fixture_rebuild(const struct fixture *fixture, size_t index, struct arena *arena);
+/* Fails the test unless the run is what its history says, but for what no event tells. */
+void fixture_expect_rebuilt(const struct fixture *fixture, size_t index);
 
 /* --- steps ---------------------------------------------------------------------------------------
  */

@@ -89,14 +89,10 @@ must_use struct error *run_check_chain(const struct mutation *mutation, const ch
  * asks. Error: ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *run_check_parent(const struct mutation *mutation,
                                         const struct origin *origin);
+/* A run that goes on as another one hands down which reset it came from. */
+void reset_hand_down(const struct mutation *mutation, struct mutation *begun);
 /* The domain takes new work. Error: ERR_BAD_REQUEST, it is deprecated. */
 must_use struct error *step_check_domain(const struct step *step);
-
-/* Remembers the first completed decision of each binary, for resets. */
-void reset_points_add(struct mutation *mutation, const char *binary_checksum, int64_t completed_id);
-/* Points that a new run takes over: those of the run before it get a time when they expire. */
-void reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points,
-                            const char *run_id_before);
 
 /* --- activities (activity.c) --------------------------------------------------------------------
  */

@@ -19,8 +19,6 @@ run_begin(struct mutation *mutation, const struct run_birth *birth)
     if (birth->chain_request_id != NULL)
         core->chain_request_id = run_keep_text(run, birth->chain_request_id);
     core->jitter_start = birth->jitter_start;
-    reset_points_take_over(mutation, birth->attributes->prev_auto_reset_points,
-                           birth->attributes->continued_execution_run_id);
     check(core->timeout_time > core->start_time);
     check((core->first_decision_time != 0) ==
           (command_seconds(birth->attributes->first_decision_task_backoff) > 0));

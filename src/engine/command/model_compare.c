@@ -228,6 +228,7 @@ world_compare(struct world *world)
     compare_pending(world, run);
     compare_outbox(world);
     DIFFERS(world, "deadline", run_next_deadline(run), model_next_deadline(world->model));
+    fixture_expect_rebuilt(world->fixture, world->fixture->run_count - 1);
 }
 
 void

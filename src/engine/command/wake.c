@@ -16,7 +16,8 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define SECOND 1000000000LL
+#define SECOND      1000000000LL
+#define RESET_RETRY (3600 * SECOND) /* of a reset because of a bad binary */
 /* Done in one step. The rest is due at once again: a step has only so many numbers to give to its
  * events (RANGE_SPARE of shard/), and others wait for the loop. */
 #define DUE_MAX 10000
@@ -84,33 +85,29 @@ list_decision(struct due_list *list, const STORED(PendingDecision) *decision)
 }
 
 static void
-list_timers(struct due_list *list, const struct run *run)
+list_activity(struct due_list *list, const STORED(PendingActivity) *activity)
 {
-    size_t cursor = 0;
-    void *value = NULL;
-    while (map_next(run->timers, &cursor, NULL, &value)) {
-        const STORED(PendingTimer) *timer = value;
-        add_due(list, (struct due){.time = timer->fire_time,
-                                   .kind = DUE_TIMER,
-                                   .event_id = timer->started_id,
-                                   .timer_id = timer->timer_id});
-    }
+    struct activity_due next = activity_next_due(activity);
+    add_due(list, (struct due){.time = next.time,
+                               .kind = DUE_ACTIVITY,
+                               .event_id = activity->schedule_id,
+                               .attempt = activity->attempt,
+                               .what = next.what});
 }
 
 static void
-list_activities(struct due_list *list, const struct run *run)
+list_pending(struct due_list *list, struct mutation *mutation)
 {
-    size_t cursor = 0;
-    void *value = NULL;
-    while (map64_next(run->activities, &cursor, NULL, &value)) {
-        const STORED(PendingActivity) *activity = value;
-        struct activity_due next = activity_next_due(activity);
-        if (next.what != DUE_NOTHING)
-            add_due(list, (struct due){.time = next.time,
-                                       .kind = DUE_ACTIVITY,
-                                       .event_id = activity->schedule_id,
-                                       .attempt = activity->attempt,
-                                       .what = next.what});
+    size_t count;
+    const struct run_due *due = mutation_list_due(mutation, list->now, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (due[i].timer_id == NULL)
+            list_activity(list, run_find_activity(mutation_run(mutation), due[i].number));
+        else
+            add_due(list, (struct due){.time = due[i].time,
+                                       .kind = DUE_TIMER,
+                                       .event_id = due[i].number,
+                                       .timer_id = due[i].timer_id});
     }
 }
 
@@ -127,15 +124,15 @@ compare_due(const void *left, const void *right)
 
 /* Everything that is due now, the earliest first. */
 static void
-list_due(struct due_list *list, const struct run *run)
+list_due(struct due_list *list, struct mutation *mutation)
 {
+    const struct run *run = mutation_run(mutation);
     vector_clear(&list->due);
     if (!run_is_open(run))
         return;
     list_run(list, run->core);
     list_decision(list, run->core->decision);
-    list_timers(list, run);
-    list_activities(list, run);
+    list_pending(list, mutation);
 #ifdef CADENZA_PLANT_wake_unordered
     return;
 #endif
@@ -296,19 +293,51 @@ do_all(struct mutation *mutation, struct due_list *list, bool *needs_decision)
     }
 }
 
+bool
+command_wake_resets(const struct step *step, struct auto_reset *reset)
+{
+    const struct run *run = mutation_run(step->mutation);
+    int64_t time = run->core->auto_reset_time;
+    if (!run_is_open(run) || time == 0 || time > step->facts->now)
+        return false;
+    const API(ResetPointInfo) *point = run_find_bad_point(run, step->facts, &reset->reason);
+    if (point == NULL)
+        return false;
+    *reset = (struct auto_reset){.current_run_id = arena_text(step->arena, run->core->run_id),
+                                 .run_id = arena_text(step->arena, point->run_id),
+                                 .reason = arena_text(step->arena, reset->reason),
+                                 .fork = point->first_decision_completed_id};
+    return true;
+}
+
+/* The reset is a step of its own. If it comes to nothing it is tried again after a while, unless
+ * the binary is not bad any more. */
+static void
+put_off_reset(const struct step *step)
+{
+    STORED(RunRecord) *core = mutation_core(step->mutation);
+    const char *reason;
+    if (!run_is_open(mutation_run(step->mutation)) || core->auto_reset_time == 0 ||
+        core->auto_reset_time > step->facts->now)
+        return;
+    bool is_wanted = run_find_bad_point(mutation_run(step->mutation), step->facts, &reason) != NULL;
+    core->auto_reset_time = is_wanted ? step->facts->now + RESET_RETRY : 0;
+}
+
 void
 command_wake(struct step *step)
 {
     struct mutation *mutation = step->mutation;
     check(mutation != NULL);
-    const struct run *run = mutation_run(mutation);
+    put_off_reset(step);
     struct due_list list = {.arena = step->arena, .now = step->facts->now};
     bool needs_decision = false;
-    for (list_due(&list, run); list.due.count > 0 && list.done < DUE_MAX; list_due(&list, run))
+    for (list_due(&list, mutation); list.due.count > 0 && list.done < DUE_MAX;
+         list_due(&list, mutation))
         do_all(mutation, &list, &needs_decision);
     if (needs_decision)
         decision_schedule_if_needed(mutation);
-    int64_t next = run_next_deadline(run);
+    int64_t next = mutation_next_deadline(mutation);
     check_that(next == 0 || next > list.now || list.done == DUE_MAX, "due at %lld, it is %lld",
                (long long)next, (long long)list.now);
 }

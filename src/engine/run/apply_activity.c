@@ -11,8 +11,7 @@ activity_domain(const struct mutation *mutation, const char *name)
     if (name[0] == '\0' || facts->find_domain == NULL)
         return mutation->run->core->domain_id;
     const struct domain *domain = facts->find_domain(facts->find_domain_context, name);
-    check_that(domain != NULL, "an activity in domain %s, which is not known", name);
-    return domain->id;
+    return domain == NULL ? mutation->run->core->domain_id : domain->id; /* deleted since then */
 }
 
 static uint64_t
@@ -82,7 +81,8 @@ apply_activity_started(struct mutation *mutation, const API(HistoryEvent) *event
     STORED(PendingActivity) *activity =
         mutation_change_activity(mutation, started->scheduled_event_id);
     check(activity->started_id == EVENT_NONE || activity->started_id == EVENT_TRANSIENT);
-    check(activity->attempt == started->attempt);
+    check(activity->attempt <= started->attempt); /* less: attempts before it left no events */
+    activity->attempt = started->attempt;
     bool is_known = activity->started_id == EVENT_TRANSIENT; /* the time then is as it was */
     mutation_drop_transfer(mutation, activity->row);
     activity->row = 0;

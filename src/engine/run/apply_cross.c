@@ -17,8 +17,7 @@ target_domain(const struct mutation *mutation, const char *name)
     if (name[0] == '\0' || facts->find_domain == NULL)
         return mutation->run->core->domain_id;
     const struct domain *domain = facts->find_domain(facts->find_domain_context, name);
-    check_that(domain != NULL, "a target in domain %s, which is not known", name);
-    return domain->id;
+    return domain == NULL ? name : domain->id; /* deleted since then: nobody has that id */
 }
 
 static char *
@@ -183,6 +182,23 @@ apply_external_ended(struct mutation *mutation, const API(HistoryEvent) *event)
                (long long)initiated_id);
     mutation_drop_transfer(mutation, external->row);
     mutation_remove_external(mutation, initiated_id);
+}
+
+void
+run_send_external(struct mutation *mutation, int64_t initiated_id)
+{
+    STORED(PendingExternal) *external = mutation_change_external(mutation, initiated_id);
+    if (external->row != 0)
+        mutation_drop_transfer(mutation, external->row);
+    external->row = add_row(mutation, TRANSFER(EXTERNAL), initiated_id);
+}
+
+void
+run_send_child(struct mutation *mutation, int64_t initiated_id)
+{
+    const STORED(PendingChild) *child = run_find_child(mutation->run, initiated_id);
+    check(child != NULL && child->started_id == EVENT_NONE);
+    add_row(mutation, TRANSFER(START_CHILD), initiated_id);
 }
 
 /* ---- a child that waits ---- */

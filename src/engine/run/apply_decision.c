@@ -82,6 +82,15 @@ apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event
     decision->identity = run_keep_text(run, started->identity);
 }
 
+void
+mutation_resend_decision(struct mutation *mutation)
+{
+    STORED(PendingDecision) *decision = mutation_change_decision(mutation);
+    check(decision->started_id == EVENT_NONE);
+    mutation_drop_transfer(mutation, decision->row);
+    decision->row = send_decision(mutation, decision);
+}
+
 /* The decision that an event is about goes. */
 static void
 end_decision(struct mutation *mutation, int64_t schedule_id)
@@ -107,6 +116,7 @@ apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *eve
     core->previous_started_event_id = completed->started_event_id;
     core->execution_context = presence_make_bytes(
         run_keep_bytes(mutation->run, presence_read_bytes(completed->execution_context)));
+    reset_points_add(mutation, event);
 }
 
 /* A worker that fails is not trusted to remember the run. */

@@ -122,6 +122,8 @@ apply_started(struct mutation *mutation, const API(HistoryEvent) *event)
     keep_times(core, started, event_time(event));
     keep_partitions(run, started);
     keep_parent(mutation, started->parent_execution_info);
+    reset_points_take_over(mutation, started->prev_auto_reset_points,
+                           started->continued_execution_run_id);
 }
 
 /* ---- the end ---- */

@@ -43,7 +43,8 @@ decision_deadline(const STORED(RunRecord) *core)
 int64_t
 run_core_deadline(const STORED(RunRecord) *core)
 {
-    return deadline_earlier(core->timeout_time, decision_deadline(core));
+    int64_t deadline = deadline_earlier(core->timeout_time, decision_deadline(core));
+    return deadline_earlier(deadline, core->auto_reset_time);
 }
 
 struct activity_due

@@ -42,8 +42,8 @@ note_version(struct run *run, int64_t event_version, int64_t event_id)
     core->versions = versions;
 }
 
-static void
-note_versions(struct mutation *mutation)
+void
+mutation_note_versions(struct mutation *mutation)
 {
     size_t count = mutation->events.count;
     for (size_t i = 0; i < count; i++) {
@@ -118,7 +118,7 @@ put_history(struct mutation *mutation, struct batch *batch)
         return;
     STORED(RunRecord) *core = mutation->run->core;
     number_events(mutation);
-    note_versions(mutation);
+    mutation_note_versions(mutation);
     size_t count = mutation->events.count;
     struct slice all = encode_events(mutation, 0, count);
     if (all.length <= NODE_BYTES_MAX) {
@@ -184,6 +184,17 @@ put_outbox(struct mutation *mutation, struct batch *batch, struct effects *effec
 
 /* ---- the alarm ---- */
 
+/* A bad binary worked on the run: its alarm rings at once, and whoever hears it resets it. */
+static void
+note_bad_binary(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation->run->core;
+    const char *reason;
+    if (core->auto_reset_time == 0 &&
+        run_find_bad_point(mutation->run, mutation->facts, &reason) != NULL)
+        core->auto_reset_time = mutation->facts->now;
+}
+
 /* What is due of the run itself and of the records that changed. */
 static int64_t
 changed_deadline(const struct mutation *mutation)
@@ -212,7 +223,7 @@ not_before(const struct facts *facts, int64_t deadline)
  * still to come only the news can ask for an earlier one: no need to look at all that is pending.
  */
 static int64_t
-wanted_alarm(const struct mutation *mutation)
+wanted_alarm(struct mutation *mutation)
 {
     const STORED(RunRecord) *core = mutation->run->core;
     const struct facts *facts = mutation->facts;
@@ -223,7 +234,7 @@ wanted_alarm(const struct mutation *mutation)
 #endif
     if (is_set && core->alarm_time > facts->now)
         return not_before(facts, deadline_earlier(core->alarm_time, changed_deadline(mutation)));
-    int64_t deadline = run_next_deadline(mutation->run);
+    int64_t deadline = mutation_next_deadline(mutation);
     /* One that is due is still to be heard, and hears all that is due: to move it with every step
      * of a busy run would be never to hear it. */
     return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
@@ -304,6 +315,8 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
         mutation_drop_buffered(mutation);
     else if (run_has_buffered(run) && !run_has_started_decision(run))
         mutation_flush_buffered(mutation);
+    dues_note(mutation);
+    note_bad_binary(mutation);
     set_alarm(mutation, effects);
     effects->has_new_events = mutation->events.count > 0;
     effects->is_closed_now =

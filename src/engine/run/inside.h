@@ -36,6 +36,7 @@ struct mutation {
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct outbox_change) rows;
+    size_t noted; /* changes of the journal that the heap of due.c has seen */
     bool is_over;
 };
 
@@ -50,6 +51,8 @@ void *records_set(struct run *run, enum pending_kind kind, uint64_t number, cons
 /* The same, and notes in the journal how to take it back. */
 void journal_set(struct mutation *mutation, enum pending_kind kind, uint64_t number,
                  const char *text, void *record);
+/* Notes every record that the run has as one that was not there before. */
+void journal_add_all(struct mutation *mutation);
 /* Takes back all changes from the end down to `count` of them. */
 void journal_undo(struct mutation *mutation, size_t count);
 /* Keeps a buffered event: a deep copy, numbered. Takes one out. */
@@ -110,17 +113,32 @@ void run_check_timer(const struct run *run, const STORED(PendingTimer) *timer);
 void run_check_child(const struct run *run, const STORED(PendingChild) *child);
 void run_check_external(const struct run *run, const STORED(PendingExternal) *external);
 
+/* --- where the work of each binary began (reset_points.c) ----------------------------------------
+ */
+
+/* Remembers the first completed decision of each binary, for resets. */
+void reset_points_add(struct mutation *mutation, const API(HistoryEvent) *completed);
+/* Points that a new run takes over: those of the run before it get a time when they expire. */
+void reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points,
+                            const char *run_id_before);
+
 /* --- deadlines (deadline.c)
  * ----------------------------------------------------------------------- */
 
+/* The heap of what is due first (due.c) sees what the step changed; is forgotten, since records
+ * went back or moved. */
+void dues_note(struct mutation *mutation);
+void dues_forget(struct run *run);
 /* The earlier of two moments, where 0 is never. */
 int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */
 int64_t run_core_deadline(const STORED(RunRecord) *core);
 
-/* --- the end of a step (flush.c)
+/* --- the end of a step (flush.c, finish.c)
  * ------------------------------------------------------------------ */
 
+/* The run's list of versions covers the events of the step. */
+void mutation_note_versions(struct mutation *mutation);
 /* Drops what is still buffered: the run has closed. */
 void mutation_drop_buffered(struct mutation *mutation);
 

@@ -92,10 +92,41 @@ journal_set(struct mutation *mutation, enum pending_kind kind, uint64_t number, 
                    (struct change){.kind = kind, .number = number, .text = text, .old = old});
 }
 
+static void
+journal_add(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text)
+{
+    vector_push_in(&mutation->journal, mutation->arena,
+                   (struct change){.kind = kind, .number = number, .text = text});
+}
+
+void
+journal_add_all(struct mutation *mutation)
+{
+    const struct run *run = mutation->run;
+    uint64_t number;
+    void *value;
+    for (size_t cursor = 0; map64_next(run->activities, &cursor, &number, NULL);)
+        journal_add(mutation, PENDING_ACTIVITY, number, NULL);
+    for (size_t cursor = 0; map_next(run->timers, &cursor, NULL, &value);)
+        journal_add(mutation, PENDING_TIMER, 0, ((STORED(PendingTimer) *)value)->timer_id);
+    for (size_t cursor = 0; map_next(run->signal_requests, &cursor, NULL, &value);)
+        journal_add(mutation, PENDING_SIGNAL_REQUEST, 0,
+                    ((STORED(SignalRequest) *)value)->request_id);
+    for (size_t cursor = 0; map64_next(run->children, &cursor, &number, NULL);)
+        journal_add(mutation, PENDING_CHILD, number, NULL);
+    for (size_t cursor = 0; map64_next(run->externals, &cursor, &number, NULL);)
+        journal_add(mutation, PENDING_EXTERNAL, number, NULL);
+    check(map64_count(run->buffered) == 0);
+}
+
 void
 journal_undo(struct mutation *mutation, size_t count)
 {
     check(count <= mutation->journal.count);
+    if (mutation->noted > count) { /* what it saw is taken back */
+        dues_forget(mutation->run);
+        mutation->noted = count;
+    }
     while (mutation->journal.count > count) {
         struct change change = vector_pop(&mutation->journal);
         records_set(mutation->run, change.kind, change.number, change.text, change.old);

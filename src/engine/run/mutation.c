@@ -20,6 +20,15 @@ mutation_begin(struct run *run, const struct facts *facts, struct arena *arena)
     return mutation;
 }
 
+struct mutation *
+mutation_begin_new(struct run *run, const struct facts *facts, struct arena *arena)
+{
+    check(run->core->alarm_row == 0);
+    struct mutation *mutation = mutation_begin(run, facts, arena);
+    journal_add_all(mutation);
+    return mutation;
+}
+
 struct run *
 mutation_run(const struct mutation *mutation)
 {
@@ -184,6 +193,16 @@ mutation_remove_child(struct mutation *mutation, int64_t initiated_id)
     check_that(run_find_child(mutation->run, initiated_id) != NULL, "no child %lld is pending",
                (long long)initiated_id);
     journal_set(mutation, PENDING_CHILD, (uint64_t)initiated_id, NULL, NULL);
+}
+
+STORED(PendingExternal) *
+mutation_change_external(struct mutation *mutation, int64_t initiated_id)
+{
+    const STORED(PendingExternal) *old = run_find_external(mutation->run, initiated_id);
+    check_that(old != NULL, "no external %lld is pending", (long long)initiated_id);
+    STORED(PendingExternal) *copy = record_copy(mutation->run, old, sizeof *old);
+    journal_set(mutation, PENDING_EXTERNAL, (uint64_t)initiated_id, NULL, copy);
+    return copy;
 }
 
 void

@@ -57,6 +57,10 @@ struct mutation;
 /* Opens a step of `run`. One at a time per run. `arena` must live until the commit was submitted.
  */
 struct mutation *mutation_begin(struct run *run, const struct facts *facts, struct arena *arena);
+/* The same for a run that is in no row yet but has records (rebuild.h): the step writes them all.
+ */
+struct mutation *mutation_begin_new(struct run *run, const struct facts *facts,
+                                    struct arena *arena);
 struct run *mutation_run(const struct mutation *mutation);
 const struct facts *mutation_facts(const struct mutation *mutation);
 struct arena *mutation_arena(const struct mutation *mutation);
@@ -119,6 +123,7 @@ void mutation_put_signal_request(struct mutation *mutation, const char *request_
 STORED(PendingChild) *mutation_change_child(struct mutation *mutation, int64_t initiated_id);
 void mutation_put_child(struct mutation *mutation, STORED(PendingChild) *child);
 void mutation_remove_child(struct mutation *mutation, int64_t initiated_id);
+STORED(PendingExternal) *mutation_change_external(struct mutation *mutation, int64_t initiated_id);
 void mutation_put_external(struct mutation *mutation, STORED(PendingExternal) *external);
 void mutation_remove_external(struct mutation *mutation, int64_t initiated_id);
 
@@ -133,6 +138,16 @@ void *run_keep_message(struct run *run, const ProtobufCMessage *message);
 /* A deep copy for those who look at it when the run has gone on. NULL gives NULL. */
 void *message_copy(struct arena *arena, const ProtobufCMessage *message);
 
+/* run_next_deadline of the run as it is now, without looking at everything. */
+int64_t mutation_next_deadline(struct mutation *mutation);
+/* The pending activities and timers that are due at `now`, each once, the earliest first. */
+const struct run_due *mutation_list_due(struct mutation *mutation, int64_t now, size_t *count);
+
+/* The point that an open run goes back to because the domain says that the binary which worked from
+ * there on is bad, and why; NULL: none (A-209). */
+const API(ResetPointInfo) *run_find_bad_point(const struct run *run, const struct facts *facts,
+                                              const char **reason);
+
 /* --- the outbox ------------------------------------------------------------------------------ */
 
 /* Is it about a task for pollers? The others are work on another workflow, which the shard does. */
@@ -143,6 +158,9 @@ uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *t
 /* The row's work is done or void: it goes with this step, if it is still there; one
  * that this very step added is not written at all. 0: nothing. */
 void mutation_drop_transfer(struct mutation *mutation, uint64_t row);
+
+/* Sends the task of the pending decision, which is not started, once more; the old row goes. */
+void mutation_resend_decision(struct mutation *mutation);
 
 /* --- the end --------------------------------------------------------------------------------- */
 

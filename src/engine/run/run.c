@@ -37,6 +37,7 @@ run_free(struct run *run)
     map_free(run->signal_requests);
     map64_free(run->children);
     map64_free(run->externals);
+    dues_forget(run);
     arena_free(run->arena);
     memory_free(run);
 }
@@ -81,6 +82,7 @@ run_compact(struct run *run)
     size_t footprint = arena_footprint(run->arena);
     if (footprint < 2 * run->arena_bytes_after_compact + GARBAGE_MIN)
         return;
+    dues_forget(run);
     struct arena *arena = arena_new(RUN_ARENA_FIRST);
     run->core = message_copy(arena, &run->core->base);
     numbers_move(run->activities, arena);

@@ -10,6 +10,7 @@
 #define CADENZA_ENGINE_RUN_RUN_H
 
 #include "base/map.h"
+#include "base/vector.h"
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/history.h"
 #include "store/store.h"
@@ -20,6 +21,13 @@
 #define EVENT_NONE      ((int64_t)-23)  /* no event id */
 #define EVENT_BUFFERED  ((int64_t)-123) /* of an event that has none yet */
 #define EVENT_TRANSIENT ((int64_t)-124) /* of an event that is not stored */
+
+/* When a pending activity or timer is due. */
+struct run_due {
+    int64_t time;
+    int64_t number;       /* schedule id of the activity, started id of the timer */
+    const char *timer_id; /* NULL: an activity */
+};
 
 struct run {
     struct arena *arena;
@@ -32,6 +40,11 @@ struct run {
     struct map64 *children;      /* initiated id → STORED(PendingChild) */
     struct map64 *externals;     /* initiated id → STORED(PendingExternal) */
     size_t arena_bytes_after_compact;
+    /* A heap that knows what is due first (due.c); not part of what the run is. */
+    struct run_dues {
+        bool is_known;
+        vector_of(struct run_due) heap;
+    } dues;
 };
 
 /* What names a run. */

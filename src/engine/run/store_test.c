@@ -1,6 +1,7 @@
 /* store_test.c - a run comes back from the store as it was. */
 #include "base/buffer.h"
 #include "base/test.h"
+#include "engine/run/rebuild.h"
 #include "engine/run/samples.h"
 #include "fiber/linux/linux.h"
 #include "store/memory/memory.h"
@@ -101,6 +102,72 @@ round_trip(void *argument)
 TEST(run_store, a_run_is_read_back_as_it_was_after_every_step)
 {
     linux_run(&(struct linux_options){.loops = 1}, round_trip, NULL);
+}
+
+/* An empty run with the names and the branch of the sample's. */
+static struct run *
+same_names(const struct sample *sample)
+{
+    const STORED(RunRecord) *core = sample->run->core;
+    struct run *run = run_new();
+    run->core->domain_id = run_keep_text(run, core->domain_id);
+    run->core->workflow_id = run_keep_text(run, core->workflow_id);
+    run->core->run_id = run_keep_text(run, core->run_id);
+    run->core->tree_id = core->tree_id;
+    run->core->branch_id = core->branch_id;
+    return run;
+}
+
+/* The run as its stored history says it is, read in pages of a batch or two. */
+static void
+expect_rebuilt(struct place *place, const struct sample *sample)
+{
+    const STORED(RunRecord) *core = sample->run->core;
+    struct run *run = same_names(sample);
+    EXPECT_OK(run_rebuild(place->store, SHARD, core->next_event_id, 300, &sample->facts, run,
+                          sample->arena));
+    EXPECT_EQ(run->core->next_event_id, core->next_event_id);
+    EXPECT_EQ(run->core->last_first_event_id, core->last_first_event_id);
+    EXPECT_EQ(run->core->history_bytes, core->history_bytes);
+    EXPECT_EQ(run->core->last_event_task_id, core->last_event_task_id);
+    EXPECT_EQ(run->core->previous_started_event_id, core->previous_started_event_id);
+    EXPECT_EQ(run->core->n_versions, core->n_versions);
+    if (!run_has_buffered(sample->run)) {
+        EXPECT_EQ(run->core->signal_count, core->signal_count);
+        EXPECT_EQ(map64_count(run->activities), map64_count(sample->run->activities));
+        EXPECT_EQ(map_count(run->timers), map_count(sample->run->timers));
+    }
+    run_free(run);
+}
+
+static void
+rebuilds(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    sample_open(&sample, test_seed(0));
+    place_open(&place);
+    for (int step = 0; step < 100; step++) {
+        sample_wait(&sample, (int64_t)random_below(&sample.random, 3));
+        sample_begin(&sample);
+        for (uint64_t n = random_below(&sample.random, 4) + (step == 0); n > 0; n--)
+            sample_random_event(&sample);
+        commit_step(&place, &sample, &guard);
+        expect_rebuilt(&place, &sample);
+    }
+    struct run *run = same_names(&sample);
+    int64_t next = sample.run->core->next_event_id;
+    EXPECT_KIND(run_rebuild(place.store, SHARD, next + 5, 300, &sample.facts, run, sample.arena),
+                ERR_CORRUPT); /* not that long */
+    run_free(run);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, a_run_is_rebuilt_from_its_stored_history_in_pages)
+{
+    linux_run(&(struct linux_options){.loops = 1}, rebuilds, NULL);
 }
 
 /* The owner in memory and one that read the run from the store must decide alike from then on. */

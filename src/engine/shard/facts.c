@@ -65,6 +65,25 @@ fill_facts(struct tenure *tenure, const struct domain *domain,
 }
 
 struct error *
+tenure_read_facts(struct tenure *tenure, const char *domain_id, struct arena *arena,
+                  struct facts *facts)
+{
+    struct shard *shard = tenure->shard;
+    const struct domain *domain = domains_find_id(shard->options.domains, domain_id);
+    if (domain == NULL)
+        return errors_entity_not_exists(arena, NULL, "Domain %s does not exist.", domain_id);
+    *facts = (struct facts){
+        .domain = domain,
+        .dynamic = shard->options.dynamic,
+        .random = &shard->random,
+        .range_id = tenure->range_id,
+        .find_domain = find_domain,
+        .find_domain_context = shard->options.domains,
+    };
+    return NULL;
+}
+
+struct error *
 tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
                   struct arena *arena, struct step_facts *facts)
 {

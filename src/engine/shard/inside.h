@@ -215,6 +215,9 @@ void tenure_leave(struct tenure *tenure);
 must_use struct error *tenure_error(const struct tenure *tenure, struct arena *arena);
 /* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
 must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
+/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
+ * in memory, and nothing fits together. Yields. Errors: the shard is lost then. */
+must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* Begins a range of numbers if the old one is nearly used up. Before facts are made of it. */
 void tenure_renew_range(struct tenure *tenure);
 /* A batch of this tenure, and the end of one: what is to be written by the way goes into it. */
@@ -239,9 +242,6 @@ must_use struct error *workflow_load_current(struct tenure *tenure, struct workf
 must_use struct error *workflow_load_run(struct tenure *tenure, struct workflow *workflow,
                                          const char *run_id, struct arena *arena,
                                          struct loaded_run **loaded);
-/* Is it sure that nobody has overtaken us? Yields. Errors: ERR_SHARD_OWNERSHIP_LOST, the store's.
- */
-must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* The id as it is in memory, without pin and lock; NULL: not there. */
 struct workflow *workflow_find(struct tenure *tenure, const struct run_key *key,
                                struct arena *arena);
@@ -322,6 +322,28 @@ struct step_facts {
 must_use struct error *tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted,
                                          const struct run *run, struct arena *arena,
                                          struct step_facts *facts);
+
+/* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
+must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,
+                                         struct arena *arena, struct facts *facts);
+
+/* --- reader.c ---- */
+
+struct shard_reader {
+    struct tenure *tenure;
+    struct workflow *workflow; /* locked */
+    struct arena *arena;       /* of the call */
+};
+/* Adds batches of a branch, numbered by this owner. */
+void tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
+                      const struct history_node *nodes, size_t count, struct batch *batch);
+
+/* --- reset.c ---- */
+
+/* Resets the run of a bad binary, if it is still the current one. Yields. Errors: as shard_reset.
+ */
+must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run_key *key,
+                                         const struct auto_reset *reset, struct arena *arena);
 
 /* --- step.c ---- */
 

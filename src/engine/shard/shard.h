@@ -80,6 +80,8 @@ uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 /* --- steps -------------------------------------------------------------------------------------
  */
 
+struct shard_reader;
+
 struct shard_step {
     struct run_key key; /* run_id "": the current run */
     /* Is the run needed? false: only the current-run record (step->mutation may be NULL even if
@@ -91,6 +93,10 @@ struct shard_step {
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
+    /* Reads what the decision needs beside the run, under the lock; all that it sees is durable.
+     * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
+     * lost. */
+    struct error *(*prepare)(void *context, struct shard_reader *reader);
     struct error *(*decide)(void *context, struct step *step);
     void *context;
 };
@@ -100,6 +106,43 @@ struct shard_step {
  * ERR_CANCELLED. */
 must_use struct error *shard_step(struct shard *shard, const struct shard_step *step,
                                   struct arena *arena);
+
+/* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
+ */
+
+/* The current-run record; NULL: none. Until the next yield. */
+const STORED(CurrentRecord) *shard_reader_current(const struct shard_reader *reader);
+/* A run of the workflow id; NULL: there is none. What it holds is to be read until the next yield,
+ * the run itself until the step ends. */
+must_use struct error *shard_reader_run(struct shard_reader *reader, const char *run_id,
+                                        const struct run **run);
+/* Batches from where one begins, as store_read_history_on. */
+struct history_range_wanted {
+    struct history_branch branch;
+    int64_t from_event_id, to_event_id;
+    size_t bytes_max;
+};
+must_use struct error *shard_reader_history(struct shard_reader *reader,
+                                            const struct history_range_wanted *wanted,
+                                            struct arena *arena, struct history_page *page);
+/* Writes batches of a branch that no run has yet, and waits until they are durable. Range id and
+ * sequence are filled in. Errors: ERR_SERVICE_BUSY too. */
+must_use struct error *shard_reader_write(struct shard_reader *reader,
+                                          const struct history_branch *branch,
+                                          const struct history_node *nodes, size_t count);
+/* What applying old events may look at: the domain, settings, chance. Does not yield. */
+must_use struct error *shard_reader_facts(struct shard_reader *reader, struct facts *facts);
+
+/* A reset (A-199 … A-207): *run_id is the run that it made. Errors: those of a step, of command.h.
+ */
+struct shard_reset {
+    const char *domain_id;
+    const API(ResetWorkflowExecutionRequest) *request;
+    const char *only_current_run_id; /* nothing happens if another run is current; NULL: any */
+    uint64_t range_id;               /* as of a step */
+};
+must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
+                                   struct arena *arena, const char **run_id);
 
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */

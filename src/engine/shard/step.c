@@ -76,6 +76,21 @@ not_found(const struct run_key *key, struct arena *arena)
                                     key->workflow_id, key->run_id);
 }
 
+/* What is read from the store must have all that is in memory, and what is in memory must be all:
+ * a refusal says what the run has not, and an owner that was overtaken cannot know. */
+static struct error *
+visit_prepare(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    struct shard_reader reader = {tenure, visit->workflow, visit->arena};
+    struct error *err = tenure_wait(tenure, visit->workflow->newest, visit->arena);
+    if (err == NULL)
+        err = tenure_check_owned(tenure, visit->arena);
+    if (err == NULL)
+        err = visit->wanted->prepare(visit->wanted->context, &reader);
+    return err == NULL && tenure->is_over ? tenure_error(tenure, visit->arena) : err;
+}
+
 /* --- deciding: no yields ---- */
 
 static struct error *
@@ -199,8 +214,11 @@ visit_submit(struct visit *visit)
     struct effects of_changed = {0}, of_begun = {0};
     if (changed != NULL)
         visit_finish(visit, changed, batch, &of_changed);
-    if (begun != NULL)
+    if (begun != NULL) {
+        struct history_branch branch = run_branch(mutation_run(begun));
+        tenure_add_nodes(tenure, &branch, visit->step.nodes, visit->step.node_count, batch);
         visit_finish(visit, begun, batch, &of_begun);
+    }
     visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
     visit->ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
@@ -248,6 +266,8 @@ visit_run(struct visit *visit)
         return err;
     struct error *refusal = NULL;
     err = visit_load(visit);
+    if (err == NULL && visit->wanted->prepare != NULL)
+        err = visit_prepare(visit);
     if (err == NULL) {
         NO_YIELD
         {
@@ -290,6 +310,8 @@ struct wake_wish {
     struct visit *visit;
     uint64_t row;
     bool is_stale;
+    bool is_reset_due; /* because of a bad binary */
+    struct auto_reset reset;
 };
 
 static struct error *
@@ -300,6 +322,7 @@ decide_wake(void *context, struct step *step)
     wish->is_stale = core->alarm_row != wish->row;
     if (wish->is_stale)
         return NULL;
+    wish->is_reset_due = command_wake_resets(step, &wish->reset);
     command_wake(step);
     if (mutation_is_empty(step->mutation))
         mark("alarm_rearmed");
@@ -322,6 +345,9 @@ tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row, stru
     /* That its domain is not known here (yet) does not make it void. */
     bool is_gone = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS && visit.loaded == NULL;
     *is_stale = wish.is_stale || is_gone;
+    if (err == NULL && wish.is_reset_due &&
+        tenure_auto_reset(tenure, key, &wish.reset, arena) != NULL)
+        mark("auto_reset_put_off"); /* the step above has set another time for it */
     return err;
 }
 

@@ -170,8 +170,6 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
     workflow->current = copy;
 }
 
-/* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
- * in memory, and nothing fits together. Yields. */
 struct error *
 tenure_check_owned(struct tenure *tenure, struct arena *arena)
 {

@@ -4,7 +4,7 @@
  */
 #include "base/buffer.h"
 #include "base/check.h"
-#include "engine/command/inside.h"
+#include "engine/run/inside.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -89,8 +89,10 @@ reset_points_show(struct mutation *mutation, const API(ResetPoints) *points)
 }
 
 void
-reset_points_add(struct mutation *mutation, const char *binary_checksum, int64_t completed_id)
+reset_points_add(struct mutation *mutation, const API(HistoryEvent) *completed)
 {
+    const char *binary_checksum =
+        completed->decision_task_completed_event_attributes->binary_checksum;
     struct run *run = mutation_run(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
     if (binary_checksum[0] == '\0' || reset_points_have(core->auto_reset_points, binary_checksum))
@@ -101,8 +103,8 @@ reset_points_add(struct mutation *mutation, const char *binary_checksum, int64_t
     API(ResetPointInfo) *point = message_new(run->arena, API_TYPE(reset_point_info));
     point->binary_checksum = run_keep_text(run, binary_checksum);
     point->run_id = core->run_id;
-    point->first_decision_completed_id = completed_id;
-    point->created_time = presence_make_timestamp(run->arena, mutation_facts(mutation)->now);
+    point->first_decision_completed_id = completed->event_id;
+    point->created_time = presence_make_timestamp(run->arena, event_time(completed));
     point->resettable = true;
     points->points[points->n_points++] = point;
     core->auto_reset_points = points;
@@ -115,14 +117,36 @@ reset_points_take_over(struct mutation *mutation, const API(ResetPoints) *points
 {
     struct run *run = mutation_run(mutation);
     STORED(RunRecord) *core = mutation_core(mutation);
-    if (points == NULL)
+    if (points == NULL || run_id_before[0] == '\0')
         return;
     const API(Domain) *domain = mutation_facts(mutation)->domain->record->domain;
-    int64_t retention = command_seconds(domain->workflow_execution_retention_period);
+    int64_t retention = duration_seconds(domain->workflow_execution_retention_period);
     API(ResetPoints) *kept = run_keep(run, (API(ResetPoints) *)points);
     for (size_t i = 0; i < kept->n_points; i++)
         if (strcmp(kept->points[i]->run_id, run_id_before) == 0)
             kept->points[i]->expiring_time =
-                presence_make_timestamp(run->arena, core->start_time + retention * 1000000000);
+                presence_make_timestamp(run->arena, core->start_time + retention * SECOND);
     core->auto_reset_points = kept;
+}
+
+const API(ResetPointInfo) *
+run_find_bad_point(const struct run *run, const struct facts *facts, const char **reason)
+{
+    const API(BadBinaries) *bad =
+        facts->domain == NULL ? NULL : facts->domain->record->domain->bad_binaries;
+    const API(ResetPoints) *points = run->core->auto_reset_points;
+    if (bad == NULL || bad->n_binaries == 0 || points == NULL || !run_is_open(run))
+        return NULL;
+    for (size_t i = 0; i < points->n_points; i++) {
+        const API(ResetPointInfo) *point = points->points[i];
+        const API(BadBinaries__BinariesEntry) *entry =
+            wire_map_find(bad->binaries, bad->n_binaries, point->binary_checksum);
+        int64_t expiry = timestamp_nanoseconds(point->expiring_time);
+        bool is_gone = expiry > 0 && facts->now > expiry;
+        if (entry == NULL || !point->resettable || is_gone)
+            continue;
+        *reason = entry->value == NULL ? "" : entry->value->reason;
+        return point;
+    }
+    return NULL;
 }

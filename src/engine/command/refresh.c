@@ -1,0 +1,54 @@
+/* refresh.c - the tasks of an open run are sent again, and its alarm is set again; no event comes
+ * of it. For the case that something was lost that should not have been. */
+#include "base/check.h"
+#include "engine/command/inside.h"
+#include "engine/run/apply.h"
+
+static void
+refresh_activities(struct mutation *mutation)
+{
+    const struct run *run = mutation_run(mutation);
+    uint64_t key;
+    for (size_t cursor = 0; map64_next(run->activities, &cursor, &key, NULL);) {
+        const STORED(PendingActivity) *old = run_find_activity(run, (int64_t)key);
+        if (old->started_id != EVENT_NONE || old->row == 0)
+            continue; /* somebody has it, or the alarm sends it when it is time */
+        mutation_drop_transfer(mutation, old->row);
+        mutation_change_activity(mutation, old->schedule_id)->row = 0;
+        activity_dispatch(mutation, (int64_t)key);
+    }
+}
+
+/* What is for other workflows. Sending changes records, not keys. */
+static void
+refresh_errands(struct mutation *mutation)
+{
+    const struct run *run = mutation_run(mutation);
+    uint64_t key;
+    void *value;
+    for (size_t cursor = 0; map64_next(run->children, &cursor, &key, &value);)
+        if (((const STORED(PendingChild) *)value)->started_id == EVENT_NONE)
+            run_send_child(mutation, (int64_t)key);
+    for (size_t cursor = 0; map64_next(run->externals, &cursor, &key, NULL);)
+        run_send_external(mutation, (int64_t)key);
+    if (run->core->waits_for_parent)
+        run_ask_parent(mutation);
+}
+
+struct error *
+command_refresh(struct step *step)
+{
+    struct mutation *mutation = step->mutation;
+    check(mutation != NULL);
+    const struct run *run = mutation_run(mutation);
+    if (!run_is_open(run))
+        return NULL; /* nothing of it is due ever */
+    if (run_has_pending_decision(run) && !run_has_started_decision(run))
+        mutation_resend_decision(mutation);
+    refresh_activities(mutation);
+    refresh_errands(mutation);
+    STORED(RunRecord) *core = mutation_core(mutation);
+    core->alarm_row = 0; /* the end of the step sets another */
+    core->alarm_time = 0;
+    return NULL;
+}

@@ -1,0 +1,187 @@
+/* rebuild.c - a run made again from its history. See rebuild.h.
+ *
+ * Each batch is a step of its own whose rows are thrown away: what counts is the state it leaves.
+ * Numbers of rows are taken from a sequence of its own, and forgotten at the end. */
+#include "engine/run/rebuild.h"
+
+#include "engine/run/inside.h"
+
+void
+rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
+              struct arena *arena)
+{
+    const STORED(RunRecord) *core = run->core;
+    check(core->state == 0 && core->run_id[0] != '\0' && core->branch_id.len == 16);
+    *rebuild = (struct rebuild){.run = run, .facts = *facts, .arena = arena};
+    rebuild->ids = (struct row_ids){.next = 1, .end = UINT64_MAX};
+    run->core->next_event_id = 1;
+}
+
+/* Is it about the activity with this schedule id, or the timer with this started id? */
+static bool
+event_is_about(const API(HistoryEvent) *event, int64_t id)
+{
+    int64_t schedule_id;
+    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_STARTED))
+        return event->activity_task_started_event_attributes->scheduled_event_id == id;
+    if (event->attributes_case == EVENT_KIND(TIMER_FIRED))
+        return event->timer_fired_event_attributes->started_event_id == id;
+    return event_started_id(event, &schedule_id) != NULL && schedule_id == id;
+}
+
+/* The one that is pending under the name that the event gives to a new one; 0: none is. */
+static int64_t
+find_namesake(const struct run *run, const API(HistoryEvent) *event)
+{
+    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_SCHEDULED)) {
+        const STORED(PendingActivity) *activity =
+            run_find_activity_id(run, event->activity_task_scheduled_event_attributes->activity_id);
+        return activity == NULL ? 0 : activity->schedule_id;
+    }
+    if (event->attributes_case != EVENT_KIND(TIMER_STARTED))
+        return 0;
+    const STORED(PendingTimer) *timer =
+        run_find_timer(run, event->timer_started_event_attributes->timer_id);
+    return timer == NULL ? 0 : timer->started_id;
+}
+
+/* The end of what it is about was applied before its turn. */
+static bool
+is_of_the_past(struct rebuild *rebuild, const API(HistoryEvent) *event)
+{
+    for (size_t i = 0; i < rebuild->ended.count; i++) {
+        if (!event_is_about(event, rebuild->ended.items[i]))
+            continue;
+        if (event->attributes_case != EVENT_KIND(ACTIVITY_TASK_STARTED)) /* its end: the last one */
+            vector_remove(&rebuild->ended, i);
+        return true;
+    }
+    return false;
+}
+
+static void
+remove_namesake(struct mutation *mutation, const API(HistoryEvent) *event, int64_t id)
+{
+    if (event->attributes_case == EVENT_KIND(ACTIVITY_TASK_SCHEDULED))
+        mutation_remove_activity(mutation, id);
+    else
+        mutation_remove_timer(mutation, event->timer_started_event_attributes->timer_id);
+}
+
+/* A name is used again whose owner ended while a decision was started: the end was applied before
+ * the new one came, but, being buffered, stands behind it, in the same batch or, if that was large,
+ * in one after it. */
+static void
+end_namesake(struct rebuild *rebuild, struct mutation *mutation, const API(HistoryEvent) *event)
+{
+    int64_t id = find_namesake(rebuild->run, event);
+    if (id == 0)
+        return;
+    remove_namesake(mutation, event, id);
+    vector_push_in(&rebuild->ended, rebuild->arena, id);
+}
+
+static void
+rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event)
+{
+    STORED(RunRecord) *core = rebuild->run->core;
+    check_that(event->event_id == core->next_event_id, "event %lld where %lld is expected",
+               (long long)event->event_id, (long long)core->next_event_id);
+    rebuild->facts.now = event_time(event);
+    rebuild->facts.event_version = event->version;
+    core->next_event_id++;
+    core->last_event_time = event_time(event);
+    core->last_event_task_id = event->task_id;
+    vector_push_in(&mutation->events, mutation->arena, event);
+    end_namesake(rebuild, mutation, event);
+    if (!is_of_the_past(rebuild, event))
+        run_apply(mutation, event);
+    if (event_closes_run(event->attributes_case))
+        core->close_batch_event_id = mutation_first_event_id(mutation);
+}
+
+void
+rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count, size_t bytes,
+            struct arena *arena)
+{
+    if (count == 0)
+        return;
+    rebuild->facts.ids = &rebuild->ids;
+    struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->facts, arena);
+    for (size_t i = 0; i < count; i++)
+        rebuild_apply(rebuild, mutation, events[i]);
+    mutation_note_versions(mutation);
+    STORED(RunRecord) *core = rebuild->run->core;
+    core->last_first_event_id = mutation_first_event_id(mutation);
+    core->history_bytes += (int64_t)bytes;
+    mutation->is_over = true;
+}
+
+void
+rebuild_end(struct rebuild *rebuild)
+{
+    struct run *run = rebuild->run;
+    size_t cursor = 0;
+    void *value;
+    if (run->core->decision != NULL)
+        run->core->decision->row = 0; /* nobody else has the record: it may be written to */
+    while (map64_next(run->activities, &cursor, NULL, &value))
+        ((STORED(PendingActivity) *)value)->row = 0;
+    for (cursor = 0; map64_next(run->externals, &cursor, NULL, &value);)
+        ((STORED(PendingExternal) *)value)->row = 0;
+    check(run->core->state != 0 && run->core->alarm_row == 0);
+}
+
+struct error *
+rebuild_decode(const struct history_node *node, struct arena *arena, const API(History) **history)
+{
+    API(History) *decoded = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, API_TYPE(history), node->events, &decoded);
+    if (err != NULL)
+        return err;
+    size_t count = (size_t)(node->next_event_id - node->first_event_id);
+    if (decoded->n_events != count)
+        return error_new(arena, ERR_CORRUPT, "a node of %zu events that should have %zu",
+                         decoded->n_events, count);
+    *history = decoded;
+    return NULL;
+}
+
+static struct error *
+rebuild_page(struct rebuild *rebuild, const struct history_page *page, struct arena *arena)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const API(History) *history;
+        struct error *err = rebuild_decode(&page->node[i], arena, &history);
+        if (err != NULL)
+            return err;
+        rebuild_add(rebuild, history->events, history->n_events, page->node[i].events.length,
+                    arena);
+    }
+    run_compact(rebuild->run);
+    return NULL;
+}
+
+struct error *
+run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, size_t page_bytes,
+            const struct facts *facts, struct run *run, struct arena *arena)
+{
+    struct rebuild rebuild;
+    struct history_branch branch = run_branch(run);
+    rebuild_begin(&rebuild, run, facts, arena);
+    scoped(arena_drop) struct arena *scratch = arena_new(0);
+    for (int64_t from = 1; from < next_event_id;) {
+        struct history_page page;
+        arena_reset(scratch);
+        struct error *err = store_read_history_on(store, shard, &branch, from, next_event_id,
+                                                  page_bytes, scratch, &page);
+        if (err == NULL)
+            err = rebuild_page(&rebuild, &page, scratch);
+        if (err != NULL)
+            return error_copy(arena, err);
+        from = page.next_event_id;
+    }
+    rebuild_end(&rebuild);
+    return NULL;
+}

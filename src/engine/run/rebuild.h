@@ -1,0 +1,49 @@
+/* rebuild.h - a run made again from its history.
+ *
+ * The events of a history are applied as they were when they were written (apply.h), so the result
+ * is the run that was stored, but for what no event tells:
+ *   - of the decision: one that is transient, how often it failed, when a row of heartbeats began;
+ *     its outbox row; the sticky list and what the worker said of itself;
+ *   - of an activity: attempts whose events come with its end, heartbeats, its outbox row, and when
+ *     it was started, if the event was buffered: the event may be later;
+ *   - events that are buffered, and what they have changed already;
+ *   - the alarm, a reset that a bad binary asks for, and when the run was last written;
+ *   - how it came about, beyond its first event: chain_request_id, jitter_start, reset_request_id.
+ *
+ * Whoever goes on with it sends its tasks again; the next step sets the alarm. */
+#ifndef CADENZA_ENGINE_RUN_REBUILD_H
+#define CADENZA_ENGINE_RUN_REBUILD_H
+
+#include "base/vector.h"
+#include "engine/run/mutation.h"
+
+struct rebuild {
+    struct run *run;    /* the caller's */
+    struct facts facts; /* as given, but for the moment, the version and the numbers */
+    struct row_ids ids; /* of rows that nobody will see */
+    /* Activities and timers that have gone, while the events that say so are still to come. */
+    vector_of(int64_t) ended;
+    struct arena *arena; /* of the list above */
+};
+
+/* Begins with a run that has its names and its branch, and nothing else. Of the facts the domain,
+ * settings and find_domain count. The arena outlives the rebuild. */
+void rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
+                   struct arena *arena);
+/* Applies a batch of the history, the next one: `events` are all of a node or, where a history is
+ * cut, those before the cut; `bytes` is their size. */
+void rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count,
+                 size_t bytes, struct arena *arena);
+/* All was applied. */
+void rebuild_end(struct rebuild *rebuild);
+
+/* The events of a node. Error: ERR_CORRUPT. */
+must_use struct error *rebuild_decode(const struct history_node *node, struct arena *arena,
+                                      const API(History) **history);
+/* Reads a whole history in pages of about so many bytes and applies it to `run`, which has its
+ * names and its branch. Yields. Errors: the store's, ERR_CORRUPT. */
+must_use struct error *run_rebuild(struct store *store, struct partition shard,
+                                   int64_t next_event_id, size_t page_bytes,
+                                   const struct facts *facts, struct run *run, struct arena *arena);
+
+#endif

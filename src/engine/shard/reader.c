@@ -1,0 +1,75 @@
+/* reader.c - what a step reads of its workflow id before it is decided, beside its own run: other
+ * runs and their histories. Under the lock of the id, so nothing of the id changes meanwhile. */
+#include "base/check.h"
+#include "engine/shard/inside.h"
+#include "wire/errors.h"
+
+const STORED(CurrentRecord) *
+shard_reader_current(const struct shard_reader *reader)
+{
+    return reader->workflow->current;
+}
+
+struct error *
+shard_reader_run(struct shard_reader *reader, const char *run_id, const struct run **run)
+{
+    struct loaded_run *loaded = NULL;
+    *run = NULL;
+    struct error *err =
+        workflow_load_run(reader->tenure, reader->workflow, run_id, reader->arena, &loaded);
+    if (loaded != NULL)
+        *run = loaded->run;
+    return err;
+}
+
+struct error *
+shard_reader_history(struct shard_reader *reader, const struct history_range_wanted *wanted,
+                     struct arena *arena, struct history_page *page)
+{
+    const struct shard *shard = reader->tenure->shard;
+    struct error *err = store_read_history_on(shard->options.store, shard->partition,
+                                              &wanted->branch, wanted->from_event_id,
+                                              wanted->to_event_id, wanted->bytes_max, arena, page);
+    if (err == NULL && reader->tenure->is_over)
+        err = tenure_error(reader->tenure, arena);
+    return err;
+}
+
+struct error *
+shard_reader_write(struct shard_reader *reader, const struct history_branch *branch,
+                   const struct history_node *nodes, size_t count)
+{
+    struct tenure *tenure = reader->tenure;
+    if (tenure->is_over)
+        return tenure_error(tenure, reader->arena);
+    if (!writer_has_room(tenure->writer))
+        return errors_service_busy(reader->arena, "", "Too many changes of shard %u are waiting.",
+                                   tenure->shard->options.number);
+    tenure_renew_range(tenure);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct batch *batch = tenure_batch(tenure, arena);
+    tenure_add_nodes(tenure, branch, nodes, count, batch);
+    return tenure_wait(tenure, tenure_submit(tenure, batch), reader->arena);
+}
+
+void
+tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
+                 const struct history_node *nodes, size_t count, struct batch *batch)
+{
+    if (count == 0)
+        return;
+    uint64_t sequence = tenure->ids.next++;
+    check(sequence < tenure->ids.end);
+    for (size_t i = 0; i < count; i++) {
+        struct history_node node = nodes[i];
+        node.range_id = tenure->range_id;
+        node.sequence = sequence;
+        batch_add_node(batch, branch, &node);
+    }
+}
+
+struct error *
+shard_reader_facts(struct shard_reader *reader, struct facts *facts)
+{
+    return tenure_read_facts(reader->tenure, reader->workflow->domain_id, reader->arena, facts);
+}
