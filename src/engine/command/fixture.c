@@ -272,6 +272,19 @@ fixture_step(struct fixture *fixture, struct error *(*decide)(void *context, str
     return fixture_step_on(fixture, fixture->run_count - 1, decide, context);
 }
 
+void
+fixture_forget_closed(struct fixture *fixture)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < fixture->run_count; i++) {
+        if (i + 1 == fixture->run_count || run_is_open(fixture->runs[i].run))
+            fixture->runs[kept++] = fixture->runs[i];
+        else
+            run_free(fixture->runs[i].run);
+    }
+    fixture->run_count = kept;
+}
+
 /* ---- the clock ---- */
 
 static struct error *

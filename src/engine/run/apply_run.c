@@ -72,8 +72,10 @@ keep_times(STORED(RunRecord) *core, const API(WorkflowExecutionStartedEventAttri
     core->first_decision_time = backoff == 0 ? 0 : core->execution_time;
     if (core->execution_timeout > 0)
         core->timeout_time = moment_after(core->execution_time, core->execution_timeout);
+    /* The first attempt has all of its time, whatever its policy says. */
     int64_t expiration = timestamp_nanoseconds(started->expiration_time);
-    if (expiration != 0 && (core->timeout_time == 0 || expiration < core->timeout_time))
+    if (started->attempt > 0 && expiration != 0 &&
+        (core->timeout_time == 0 || expiration < core->timeout_time))
         core->timeout_time = expiration;
 }
 
@@ -88,6 +90,18 @@ keep_branch(struct run *run)
     check_that(uuid_parse(slice_text(core->run_id), &uuid), "run id %s", core->run_id);
     ProtobufCBinaryData id = presence_make_bytes(run_keep_bytes(run, slice_of(uuid.bytes, 16)));
     core->tree_id = core->branch_id = id;
+}
+
+/* What the next run is started with, if the schedule or the policy asks for one: kept beside the
+ * core, which is written with every step. */
+static void
+keep_birth(struct mutation *mutation, const API(WorkflowExecutionStartedEventAttributes) *started)
+{
+    if (started->cron_schedule[0] == '\0' && started->retry_policy == NULL)
+        return;
+    API(WorkflowExecutionStartedEventAttributes) birth = *started;
+    birth.prev_auto_reset_points = NULL; /* the core has them */
+    journal_set(mutation, PENDING_BIRTH, 0, NULL, run_keep(mutation->run, &birth));
 }
 
 void
@@ -115,6 +129,7 @@ apply_started(struct mutation *mutation, const API(HistoryEvent) *event)
     keep_times(core, started, event_time(event));
     keep_partitions(run, started);
     keep_parent(mutation, started->parent_execution_info);
+    keep_birth(mutation, started);
 }
 
 /* ---- the end ---- */

@@ -40,6 +40,14 @@ text_set(struct map *map, const char *text, void *record)
     return record != NULL ? map_put(map, key, record) : map_remove(map, key);
 }
 
+static void *
+birth_set(struct run *run, void *record)
+{
+    void *old = run->birth;
+    run->birth = record;
+    return old;
+}
+
 void *
 records_get(const struct run *run, enum pending_kind kind, uint64_t number, const char *text)
 {
@@ -52,6 +60,8 @@ records_get(const struct run *run, enum pending_kind kind, uint64_t number, cons
         return map64_get(run->buffered, number);
     case PENDING_SIGNAL_REQUEST:
         return map_get(run->signal_requests, slice_text(text));
+    case PENDING_BIRTH:
+        return run->birth;
     }
     unreachable("pending kind %d", (int)kind);
 }
@@ -69,6 +79,8 @@ records_set(struct run *run, enum pending_kind kind, uint64_t number, const char
         return number_set(run->buffered, number, record);
     case PENDING_SIGNAL_REQUEST:
         return text_set(run->signal_requests, text, record);
+    case PENDING_BIRTH:
+        return birth_set(run, record);
     }
     unreachable("pending kind %d", (int)kind);
 }

@@ -43,7 +43,7 @@ struct slice
 pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                    struct arena *arena)
 {
-    check(kind == PENDING_ACTIVITY || kind == PENDING_BUFFERED);
+    check(kind == PENDING_ACTIVITY || kind == PENDING_BUFFERED || kind == PENDING_BIRTH);
     struct key_writer writer;
     begin_run_key(&writer, key, arena);
     key_u64(&writer, kind);
@@ -83,6 +83,7 @@ pending_type(uint64_t kind)
         [PENDING_TIMER] = STORED_TYPE(pending_timer),
         [PENDING_BUFFERED] = STORED_TYPE(buffered_event),
         [PENDING_SIGNAL_REQUEST] = STORED_TYPE(signal_request),
+        [PENDING_BIRTH] = API_TYPE(workflow_execution_started_event_attributes),
     };
     return kind < PENDING_KIND_END ? types[kind] : NULL;
 }
@@ -99,7 +100,7 @@ adopt_record(struct run *run, enum pending_kind kind, void *record)
         number = ((STORED(BufferedEvent) *)record)->number;
     else if (kind == PENDING_TIMER)
         text = ((STORED(PendingTimer) *)record)->timer_id;
-    else
+    else if (kind == PENDING_SIGNAL_REQUEST)
         text = ((STORED(SignalRequest) *)record)->request_id;
     if (records_get(run, kind, number, text) != NULL)
         return false;

@@ -84,6 +84,8 @@ run_compact(struct run *run)
     texts_move(run->timers, arena);
     numbers_move(run->buffered, arena);
     texts_move(run->signal_requests, arena);
+    if (run->birth != NULL)
+        run->birth = message_copy(arena, &run->birth->base);
     arena_free(run->arena);
     run->arena = arena;
     run->arena_bytes_after_compact = arena_footprint(arena);

@@ -13,6 +13,7 @@
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/history.h"
 #include "store/store.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
 #define RUN_RECORD_FORMAT 1
@@ -29,6 +30,9 @@ struct run {
     struct map *timers;          /* timer id → STORED(PendingTimer) */
     struct map64 *buffered;      /* number → STORED(BufferedEvent), in order of arrival */
     struct map *signal_requests; /* request id → STORED(SignalRequest) */
+    /* What it was started with, of a run that may be followed by another one (a cron schedule, a
+     * retry policy); NULL: none. It never changes. */
+    API(WorkflowExecutionStartedEventAttributes) *birth;
     size_t arena_bytes_after_compact;
 };
 
@@ -89,8 +93,9 @@ enum pending_kind {
     PENDING_TIMER = 2,          /* timer id */
     PENDING_BUFFERED = 3,       /* number */
     PENDING_SIGNAL_REQUEST = 4, /* request id */
+    PENDING_BIRTH = 8,          /* 0: there is one at most */
 };
-#define PENDING_KIND_END 5
+#define PENDING_KIND_END 9
 struct slice pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                                 struct arena *arena);
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,
