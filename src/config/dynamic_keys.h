@@ -108,6 +108,14 @@
     X(DYNAMIC_TASK_LIST_ISOLATION, "system.enableTasklistIsolation", KEY_FLAG, "false",            \
       "domainName", "Isolation groups count: runs are not started from a drained one.")            \
     X(DYNAMIC_RAW_HISTORY, "frontend.sendRawWorkflowHistory", KEY_FLAG, "false", "domainName",     \
-      "Clients that can read it get history as stored blobs.")
+      "Clients that can read it get history as stored blobs.")                                     \
+    X(DYNAMIC_DELETION_JITTER, "system.workflowDeletionJitterRange", KEY_INTEGER, "60",            \
+      "domainName", "Minutes over which the deletion of closed runs is spread.")                   \
+    X(DYNAMIC_HISTORY_COUNT_ERROR, "limit.historyCount.error", KEY_INTEGER, "204800",              \
+      "domainName", "A run with more events fails when it decides again.")                         \
+    X(DYNAMIC_HISTORY_SIZE_ERROR, "limit.historySize.error", KEY_INTEGER, "209715200",             \
+      "domainName", "A run with more bytes of history fails when it decides again.")               \
+    X(DYNAMIC_TRANSACTION_SIZE, "system.transactionSizeLimit", KEY_INTEGER, "14680064", "",        \
+      "A run whose decisions make more bytes of events at a time is terminated.")
 
 #endif

@@ -173,7 +173,7 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     core->first_decision_time = 0;
     core->close_time = event_time(event);
     run_move(core, RUN_COMPLETED, close_status_of(event));
-    check(run_next_deadline(run) == 0);
+    core->delete_time = retention_end(mutation->facts, core);
 }
 
 /* ---- in between ---- */

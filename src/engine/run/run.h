@@ -60,7 +60,8 @@ bool run_has_pending_decision(const struct run *run);
 bool run_has_started_decision(const struct run *run);
 bool run_has_buffered(const struct run *run);
 /* The earliest moment (wall clock, ns) at which something of the run is due: a timeout, a timer,
- * the next attempt of an activity, the delayed first decision; of a closed run: 0 (nothing). */
+ * the next attempt of an activity, the delayed first decision; of a closed run: its deletion. 0:
+ * nothing ever is. */
 int64_t run_next_deadline(const struct run *run);
 /* What is due next of an activity, and when (0: nothing is). Of several at one moment: in this
  * order. DUE_DISPATCH: its next attempt goes out. */
