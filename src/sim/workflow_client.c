@@ -59,6 +59,27 @@ insist(struct errand *errand, bool (*try)(struct errand *errand, struct load_cal
     }
 }
 
+/* What makes runs follow each other. */
+static void
+put_succession(const struct workflow_entry *entry, API(StartWorkflowExecutionRequest) *request,
+               struct arena *arena)
+{
+    if (entry->plan.failures > 0) {
+        request->retry_policy = message_new(arena, API_TYPE(retry_policy));
+        request->retry_policy->initial_interval = presence_make_duration(arena, 1);
+        request->retry_policy->maximum_interval = presence_make_duration(arena, 3);
+        request->retry_policy->backoff_coefficient = 2;
+        request->retry_policy->maximum_attempts = 100;
+    }
+    if (entry->plan.fires == 0)
+        return;
+    request->cron_schedule = (char *)entry->schedule;
+    request->cron_overlap_policy =
+        entry->is_buffered ? API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE)
+                           : API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
+    request->jitter_start = presence_make_duration(arena, entry->jitter);
+}
+
 static bool
 try_start(struct errand *errand, struct load_call *call, int which)
 {
@@ -76,6 +97,7 @@ try_start(struct errand *errand, struct load_call *call, int which)
     request->task_start_to_close_timeout = presence_make_duration(arena, 3);
     request->request_id = entry->start_request_id;
     request->identity = "client";
+    put_succession(entry, request, arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/StartWorkflowExecution",
                                       request, start_workflow_execution_response, &response);
@@ -153,6 +175,21 @@ try_end(struct errand *errand, struct load_call *call, int which)
            err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
 }
 
+/* Some are tried again, some run by a schedule, some both. */
+static void
+plan_succession(struct workflow_entry *entry)
+{
+    static const char *const schedules[] = {"@every 2s", "@every 5s", "* * * * *"};
+    if (entropy_below(5) == 0)
+        entry->plan.failures = 1 + (unsigned)entropy_below(3);
+    if (entropy_below(5) != 0)
+        return;
+    entry->plan.fires = 1 + (unsigned)entropy_below(3);
+    entry->schedule = schedules[entropy_below(array_length(schedules))];
+    entry->is_buffered = entropy_below(2) == 0;
+    entry->jitter = (unsigned)entropy_below(3);
+}
+
 static struct workflow_entry *
 new_entry(struct workflow_load *load)
 {
@@ -165,6 +202,7 @@ new_entry(struct workflow_load *load)
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
     };
+    plan_succession(entry);
     snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
     new_request_id(entry->start_request_id);
     return entry;

@@ -61,6 +61,13 @@ struct told *ledger_promise(struct workflow_load *load, const char *name);
 void ledger_check_history(struct workflow_load *load, const char *run_id,
                           const struct history_seen *seen);
 
+/* How a run of a chain begins: as it must after the run before it (its first event; NULL: it is the
+ * first), and its first decision not before its time. */
+void chain_check_begin(struct workflow_load *load, const struct workflow_entry *entry,
+                       const API(HistoryEvent) *before, const struct history_seen *seen);
+/* Runs of a workflow that nobody ends early. */
+unsigned chain_length(const struct plan *plan);
+
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);
 

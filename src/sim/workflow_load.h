@@ -12,7 +12,9 @@
  *   2. every workflow ends, as its plan says;
  *   3. no timer fires early, no activity is retried before its time;
  *   4. what somebody saw of a history is still there at the end: nothing was visible that a crash
- *      took back. */
+ *      took back;
+ *   5. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
+ *      that follows from the run before it, never early, and once (workflow_chain.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -28,6 +30,8 @@ struct plan {
     unsigned timers;     /* after them, one after the other; 1 … 3 s each */
     unsigned signals;    /* it waits for, in its first run */
     unsigned runs;       /* more runs, by continue-as-new */
+    unsigned failures;   /* attempts that fail before one does not, by its retry policy */
+    unsigned fires;      /* runs by its cron schedule, before it goes on without one */
 };
 
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };
@@ -37,6 +41,9 @@ struct workflow_entry {
     char id[32];
     struct plan plan;
     enum workflow_fate fate;
+    const char *schedule; /* of a plan with fires */
+    bool is_buffered;     /* a fire that was missed is made up for */
+    unsigned jitter;      /* seconds */
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */

@@ -1,8 +1,13 @@
 /* workflow_plan.c - what a workflow does next, told from its history alone. See workflow_load.h.
  *
  * Activities "a0", "a1", … run one after the other, then timers "t0", …; then it waits for its
- * signals; then it continues as new or completes. A cancel request ends it at the next decision. */
+ * signals; then it continues as new or completes. A cancel request ends it at the next decision.
+ *
+ * With failures in its plan it fails at its end as often as its attempt is less than that. With
+ * fires it completes with the number of fires that were good, which the next run finds as the last
+ * result, until there were enough: then it continues without a schedule. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -21,20 +26,21 @@ struct progress {
     unsigned signals;                /* of different names */
     unsigned heard;                  /* bit per signal name */
     bool is_cancelled;
+    unsigned attempt, fires; /* attempts that failed, fires that were good, before this run */
 };
 
 const char *
 plan_print(const struct plan *plan, struct arena *arena)
 {
-    return arena_format(arena, "%u %u %u %u", plan->activities, plan->timers, plan->signals,
-                        plan->runs);
+    return arena_format(arena, "%u %u %u %u failures %u fires %u", plan->activities, plan->timers,
+                        plan->signals, plan->runs, plan->failures, plan->fires);
 }
 
 bool
 plan_parse(const char *text, struct plan *plan)
 {
-    return sscanf(text, "%u %u %u %u", &plan->activities, &plan->timers, &plan->signals,
-                  &plan->runs) == 4;
+    return sscanf(text, "%u %u %u %u failures %u fires %u", &plan->activities, &plan->timers,
+                  &plan->signals, &plan->runs, &plan->failures, &plan->fires) == 6;
 }
 
 static void
@@ -127,19 +133,42 @@ cancel_workflow(struct arena *arena)
     return decision;
 }
 
-/* The next run does the same again, but waits for no signals. */
 static API(Decision) *
-go_on_or_end(const struct plan *plan, struct arena *arena)
+fail_workflow(struct arena *arena)
 {
-    if (plan->runs == 0) {
-        API(Decision) *decision = new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
-        decision->complete_workflow_execution_decision_attributes =
-            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
-        return decision;
-    }
+    API(Decision) *decision = new_decision(arena, DECISION(FAIL_WORKFLOW_EXECUTION));
+    decision->fail_workflow_execution_decision_attributes =
+        message_new(arena, API_TYPE(fail_workflow_execution_decision_attributes));
+    decision->fail_workflow_execution_decision_attributes->failure =
+        message_new(arena, API_TYPE(failure));
+    decision->fail_workflow_execution_decision_attributes->failure->reason = "not yet";
+    return decision;
+}
+
+static API(Decision) *
+complete_workflow(const struct progress *progress, struct arena *arena)
+{
+    API(Decision) *decision = new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
+    decision->complete_workflow_execution_decision_attributes =
+        message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+    decision->complete_workflow_execution_decision_attributes->result =
+        workflow_payload(arena, arena_format(arena, "%u", progress->fires + 1));
+    return decision;
+}
+
+/* The next run does the same again, but waits for no signals, and has neither a retry policy nor a
+ * schedule. */
+static API(Decision) *
+go_on_or_end(const struct progress *progress, struct arena *arena)
+{
+    const struct plan *plan = &progress->plan;
+    if (progress->attempt < plan->failures)
+        return fail_workflow(arena);
+    if (progress->fires < plan->fires || (plan->fires == 0 && plan->runs == 0))
+        return complete_workflow(progress, arena);
     struct plan next = *plan;
-    next.runs--;
-    next.signals = 0;
+    next.runs -= plan->fires == 0; /* that one only gets rid of the schedule */
+    next.signals = next.failures = next.fires = 0;
     API(Decision) *decision = new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
     API(ContinueAsNewWorkflowExecutionDecisionAttributes) *again =
         message_new(arena, API_TYPE(continue_as_new_workflow_execution_decision_attributes));
@@ -163,7 +192,7 @@ next_decision(const struct progress *progress, struct arena *arena)
         return progress->timers_set == progress->timers_run
                    ? start_timer(progress->timers_set, arena)
                    : NULL;
-    return progress->signals < plan->signals ? NULL : go_on_or_end(plan, arena);
+    return progress->signals < plan->signals ? NULL : go_on_or_end(progress, arena);
 }
 
 void
@@ -176,6 +205,11 @@ plan_decide(const struct history_seen *seen, const char *marker, struct arena *a
     struct progress progress = {0};
     bool is_plan = plan_parse(workflow_payload_text(arena, started->input), &progress.plan);
     check(is_plan);
+    const char *fires = workflow_payload_text(arena, started->last_completion_result);
+    progress.fires = started->last_completion_result == NULL ? 0 : (unsigned)atoi(fires);
+    progress.attempt = (unsigned)started->attempt;
+    if (started->continued_execution_run_id[0] != '\0')
+        progress.plan.signals = 0; /* they go to the first run */
     for (size_t i = 1; i < seen->count; i++)
         follow(&progress, seen->events[i]);
     *step = (struct plan_step){0};

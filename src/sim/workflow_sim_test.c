@@ -20,7 +20,8 @@ static const char *const marks[] = {
     "shard_taken",         "shard_lost",           "task_offered_again",
     "decision_timed_out",  "activity_retried",     "alarm_rearmed",
     "buffered_flushed",    "request_repeated",     "poll_withdrawn",
-    "continued_as_new",    "unhandled_decision",
+    "continued_as_new",    "unhandled_decision",   "cron_fired",
+    "run_tried_again",
 };
 
 struct outcome {

@@ -10,7 +10,7 @@
 #define EVENT(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define END_LIMIT    (12 * 3600 * NS_PER_S) /* of virtual time, until all has ended */
 #define CALL_TIMEOUT (10 * NS_PER_S)
-#define RUNS_MAX     8
+#define RUNS_MAX     64
 #define TRIES_MAX    7200 /* a second apart: retries and timeouts take their time */
 
 struct audit {
@@ -27,6 +27,7 @@ struct chain {
     unsigned runs;
     int close_kind; /* of the last run */
     const char *next_run_id;
+    const API(HistoryEvent) *first; /* event of the newest run */
 };
 
 static void
@@ -134,7 +135,9 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
         count_event(audit, chain, seen.events[i], arena);
         note_unhandled(audit, run_id, seen.events[i], arena);
     }
+    chain_check_begin(audit->load, chain->entry, chain->first, &seen);
     const API(HistoryEvent) *last = seen.events[seen.count - 1];
+    chain->first = seen.events[0];
     chain->runs++;
     chain->close_kind = (int)last->attributes_case;
     chain->next_run_id = NULL;
@@ -160,7 +163,7 @@ judge_chain(struct audit *audit, const struct chain *chain)
     if (chain->cancels > 1 || chain->terminates > 1)
         verdict_violate(verdict, "%s: ended more than once", entry->id);
     bool is_planned = chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED);
-    if (entry->fate == FATE_COMPLETE && (!is_planned || chain->runs != entry->plan.runs + 1))
+    if (entry->fate == FATE_COMPLETE && (!is_planned || chain->runs != chain_length(&entry->plan)))
         verdict_violate(verdict, "%s: ended with kind %d after %u runs", entry->id,
                         chain->close_kind, chain->runs);
     if (entry->fate == FATE_TERMINATE && entry->is_end_acknowledged && chain->terminates != 1)
