@@ -6,7 +6,7 @@
  * policy and the attempt, or the schedule and when that run itself was due. Fires are counted one
  * by one here, where the server jumps. */
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cron.h"
@@ -91,9 +91,10 @@ check_retry(struct workflow_load *load, const struct workflow_entry *entry, cons
 static int
 fires_of(const started_t *started, struct arena *arena)
 {
-    if (started->last_completion_result == NULL)
-        return 0;
-    return atoi(workflow_payload_text(arena, started->last_completion_result));
+    int fires = 0;
+    if (started->last_completion_result != NULL)
+        (void)sscanf(workflow_payload_text(arena, started->last_completion_result), "%d", &fires);
+    return fires;
 }
 
 static void

@@ -7,7 +7,6 @@
  * fires it completes with the number of fires that were good, which the next run finds as the last
  * result, until there were enough: then it continues without a schedule. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -205,8 +204,9 @@ plan_decide(const struct history_seen *seen, const char *marker, struct arena *a
     struct progress progress = {0};
     bool is_plan = plan_parse(workflow_payload_text(arena, started->input), &progress.plan);
     check(is_plan);
-    const char *fires = workflow_payload_text(arena, started->last_completion_result);
-    progress.fires = started->last_completion_result == NULL ? 0 : (unsigned)atoi(fires);
+    if (started->last_completion_result != NULL)
+        (void)sscanf(workflow_payload_text(arena, started->last_completion_result), "%u",
+                     &progress.fires);
     progress.attempt = (unsigned)started->attempt;
     if (started->continued_execution_run_id[0] != '\0')
         progress.plan.signals = 0; /* they go to the first run */
