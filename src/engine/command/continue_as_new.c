@@ -119,6 +119,9 @@ put_attempt(API(WorkflowExecutionStartedEventAttributes) *attributes,
     bool is_retry = wish->initiator ==
                     API_VALUE(CONTINUE_AS_NEW_INITIATOR__CONTINUE_AS_NEW_INITIATOR_RETRY_POLICY);
     attributes->attempt = is_retry ? run->core->attempt + 1 : 0;
+#ifdef CADENZA_PLANT_attempt_forgotten
+    attributes->attempt = is_retry;
+#endif
     if (is_retry && run->core->expiration_time != 0)
         attributes->expiration_time = presence_make_timestamp(arena, run->core->expiration_time);
     else

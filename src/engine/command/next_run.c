@@ -46,6 +46,9 @@ find_fire(const struct mutation *mutation, struct succession *succession)
                                        core->execution_time, facts->now);
     if (backoff == SCHEDULE_NEVER)
         return false;
+#ifdef CADENZA_PLANT_fire_early
+    backoff -= backoff > 0;
+#endif
     if (core->jitter_start > 0)
         backoff += (int64_t)random_below(facts->random, (uint64_t)core->jitter_start + 1);
     *succession =

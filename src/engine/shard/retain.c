@@ -111,7 +111,9 @@ delete_portion(struct deletion *deletion)
     struct tenure *tenure = deletion->tenure;
     struct batch *batch = tenure_batch(tenure, deletion->arena);
     struct slice prefix = run_row_key(deletion->key, deletion->arena);
+#ifndef CADENZA_PLANT_half_deleted_is_seen
     deletion->loaded->run->core->is_deleting = true;
+#endif
     batch_delete_range(batch, ROW_PENDING, prefix, deletion->pending_to);
     put_history(deletion, batch);
     put_current(deletion, batch);
