@@ -157,7 +157,8 @@ TEST(run_retry, what_a_run_was_started_with_survives_compacting)
     EXPECT_OK(fixture_start(fixture, retry_request(fixture, 3, 0)));
     EXPECT(fixture_poll_decision(fixture));
     const void *before = fixture_run(fixture)->birth;
-    (void)arena_alloc(fixture_run(fixture)->arena, 200 * 1024); /* garbage */
+    char *garbage = arena_alloc(fixture_run(fixture)->arena, 200 * 1024);
+    garbage[0] = 1;
     run_compact(fixture_run(fixture));
     EXPECT(fixture_run(fixture)->birth != before);
     EXPECT_OK(fixture_complete(fixture, fixture_fail_run(fixture, "broken")));
