@@ -3,8 +3,8 @@
  *
  * Looks with a store of its own. Rows go a little later than what they stood for, so it looks again
  * for a while; what is there then is a leak:
- *   1. no row of an outbox, no alarm, no stored task;
- *   2. every run is closed, and names no alarm;
+ *   1. no row of an outbox, no stored task;
+ *   2. every run is closed, and has the alarm of its deletion; there are no others;
  *   3. what is pending belongs to a run that is there, and is nothing that waits for an id;
  *   4. the current run of an id is there, and is the last of its chain. */
 #include <stdio.h>
@@ -70,9 +70,24 @@ visit_timer(struct look *look, const struct row *row)
     STORED(TimerRow) *timer = NULL;
     struct error *err =
         message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(timer_row), row->value, &timer);
-    if (err == NULL)
+    if (err != NULL)
+        return err;
+    struct run_key key = {timer->domain_id, timer->workflow_id, timer->run_id};
+    STORED(RunRecord) *core = NULL;
+    bool found = false;
+    struct slice value, place = row->key;
+    int64_t time;
+    uint64_t number = 0;
+    err = store_get(look->store, PARTITION_OF_SHARD(look->shard), ROW_RUN,
+                    run_row_key(&key, look->arena), look->arena, &found, &value);
+    if (err == NULL && found)
+        err = message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &core);
+    if (err != NULL)
+        return err;
+    if (core == NULL || !key_take_i64(&place, &time) || !key_take_u64(&place, &number) ||
+        core->alarm_row != number)
         leak_found(look, "an alarm is left of", timer->workflow_id);
-    return err;
+    return NULL;
 }
 
 static struct error *
@@ -85,8 +100,10 @@ visit_run(struct look *look, const struct row *row)
         return err;
     if (core->close_status == 0)
         leak_found(look, "a run is open of", core->workflow_id);
-    if (core->alarm_row != 0)
-        leak_found(look, "a closed run has an alarm:", core->workflow_id);
+    if (core->alarm_row == 0 || core->delete_time <= core->close_time)
+        leak_found(look, "a closed run will not be deleted:", core->workflow_id);
+    if (core->alarm_time < core->delete_time || core->is_deleting)
+        leak_found(look, "a closed run is deleted early:", core->workflow_id);
     return NULL;
 }
 

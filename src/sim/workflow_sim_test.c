@@ -52,6 +52,11 @@ static const char *const marks[] = {
     "reset_of_a_chain",
     "reset_signal_reapplied",
     "reset_page_written_ahead",
+    "cron_fired",
+    "run_tried_again",
+    "child_by_schedule",
+    "child_tried_again",
+    "cron_after_reset",
 };
 /* And those that aim at commits, with observers and a busy id. */
 static const char *const hard_marks[] = {
