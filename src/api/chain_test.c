@@ -3,6 +3,8 @@
  * a reset run goes on as its base would have. */
 #include "api/family.h"
 
+#define FAILED_CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+
 static API(StartChildWorkflowExecutionDecisionAttributes) *
 wish_of(API(Decision) *decision)
 {
@@ -126,10 +128,7 @@ bad_schedule(struct fixture *fixture)
     const API(DecisionTaskFailedEventAttributes) *failed =
         family_await(fixture, "parent", "", FAMILY_EVENT(DECISION_TASK_FAILED))
             ->decision_task_failed_event_attributes;
-    EXPECT_EQ(
-        failed->cause,
-        API_VALUE(
-            DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES));
+    EXPECT_EQ(failed->cause, FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES));
     EXPECT(slice_equal(presence_read_bytes(failed->failure->details),
                        slice_text("Invalid CronSchedule, failed to parse: \"* * *\", err: expected "
                                   "exactly 5 fields, found 3: [* * *]")));

@@ -128,8 +128,10 @@ journal_add_all(struct mutation *mutation)
         journal_add(mutation, PENDING_CHILD, number, NULL);
     for (size_t cursor = 0; map64_next(run->externals, &cursor, &number, NULL);)
         journal_add(mutation, PENDING_EXTERNAL, number, NULL);
+#ifndef CADENZA_PLANT_birth_not_written
     if (run->birth != NULL)
         journal_add(mutation, PENDING_BIRTH, 0, NULL);
+#endif
     check(map64_count(run->buffered) == 0);
 }
 
