@@ -123,6 +123,8 @@ void workflow_audit(struct workflow_load *load);
 
 /* Waits until the store holds nothing that waits to be done; what stays is a violation. Yields. */
 void workflow_check_rows(struct workflow_load *load);
+/* The same for everything that there is of any run. */
+void workflow_check_gone(struct workflow_load *load);
 /* A client asks about its workflow, and judges the answer. */
 void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                     struct load_clients *clients);

@@ -130,5 +130,8 @@ void workflow_load_free(struct workflow_load *load);
 /* Lets the clients end, waits until every workflow has ended, and checks. Runs the world. The
  * violation, or NULL. */
 const char *workflow_load_verify(struct workflow_load *load);
+/* Later, when the retention of all runs has passed: is there nothing of them? Runs the world. The
+ * violation, or NULL. */
+const char *workflow_load_verify_gone(struct workflow_load *load);
 
 #endif
