@@ -12,7 +12,7 @@
 struct engine_options {
     struct store *store;
     uint32_t shard_count;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;

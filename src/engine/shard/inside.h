@@ -153,6 +153,20 @@ struct alarms {
     struct fiber_cond changed;
 };
 
+/* --- the shard's view of the domains (view.c) ---- */
+
+struct view {
+    uint64_t handled;   /* notification version that steps are decided on: its batch is submitted */
+    uint64_t failovers; /* that were handled up to there, in the shard's whole life */
+    ticket_t ticket;    /* of the newest batch that moved it */
+    /* What this loop has heard of since then. */
+    uint64_t known, failovers_known;
+    vector_of(struct domain *) changed; /* in order; one reference each */
+    /* How far the domains were told that it is, for trimming their log; 0: not yet. */
+    uint64_t noted;
+    bool is_noting;
+};
+
 /* --- tenures (shard.c) ---- */
 
 struct tenure {
@@ -168,6 +182,7 @@ struct tenure {
     struct workflows workflows;
     struct outbox outbox;
     struct alarms alarms;
+    struct view view;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -179,6 +194,7 @@ struct shard {
     struct partition partition;
     struct random random;
     struct tenure *tenure; /* NULL: not owned */
+    struct domain_listener listener;
     struct fiber_mutex taking;
     unsigned failures; /* takes in a row that came to nothing */
     int64_t take_time; /* monotonic: no take before this */
@@ -326,6 +342,22 @@ must_use struct error *tenure_make_facts(struct tenure *tenure, const struct sha
 /* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
 must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,
                                          struct arena *arena, struct facts *facts);
+
+/* --- view.c ---- */
+
+/* The shard hears of domains from now on. */
+void view_listen(struct shard *shard);
+/* An owner before us had handled `version`, and so many failovers: waits until this host knows it
+ * too, then catches up. When it returns without an error the view is what this loop knows. Yields.
+ */
+must_use struct error *view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers,
+                                  struct arena *arena);
+void view_free(struct tenure *tenure);
+/* Brings the view to what this loop knows, by a batch of its own: before deciding. No yield.
+ * Errors: ERR_SERVICE_BUSY (no room). */
+must_use struct error *view_catch_up(struct tenure *tenure, struct arena *arena);
+/* Batches up to `durable` are: another one may go. */
+void view_release(struct tenure *tenure, ticket_t durable);
 
 /* --- reader.c ---- */
 

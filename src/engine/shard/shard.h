@@ -10,7 +10,10 @@
  * 2. An entry with an undurable batch is pinned and never read from the store.
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
- * 4. The alarm of an open run is never later than run_next_deadline. */
+ * 4. The alarm of an open run is never later than run_next_deadline.
+ * 5. A step is decided on the domains as they are at the version that stands in the shard record
+ *    with it or before it in the log: no step that follows a change was decided before it, nor by
+ *    an owner that has not heard of it. */
 #ifndef CADENZA_ENGINE_SHARD_SHARD_H
 #define CADENZA_ENGINE_SHARD_SHARD_H
 
@@ -49,7 +52,7 @@ struct errand_port {
 struct shard_options {
     uint32_t number;
     struct store *store;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
@@ -75,6 +78,8 @@ must_use struct error *shard_take(struct shard *shard, struct arena *arena);
 /* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; deaf to cancel. */
 void shard_close(struct shard *shard);
 bool shard_is_owned(const struct shard *shard);
+/* The notification version of the domains that its steps are decided on; 0: not owned. */
+uint64_t shard_domain_version(const struct shard *shard);
 uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 
 /* --- steps -------------------------------------------------------------------------------------

@@ -234,8 +234,14 @@ visit_submit(struct visit *visit)
 static struct error *
 visit_decide(struct visit *visit)
 {
+    struct tenure *tenure = visit->tenure;
+    struct error *err = view_catch_up(tenure, visit->arena);
+    if (err != NULL)
+        return err;
     visit->ticket = visit->workflow->newest;
-    struct error *err = check_visit(visit);
+    if (visit->ticket < tenure->view.ticket)
+        visit->ticket = tenure->view.ticket; /* what it is told stands on the view too */
+    err = check_visit(visit);
     if (err != NULL)
         return err;
     visit->is_decided = true;
