@@ -54,7 +54,8 @@ size_t domains_count(const struct domains *domains);
 uint64_t domains_notification_version(const struct domains *domains);
 
 /* --- following on one loop: a listener hears every change there, in order of the notification
- * version, right after the loop's newest state has it ------------------------------------------- */
+ * version, right after the loop's newest state has it -------------------------------------------
+ */
 
 /* A durable change, as those who follow see it. */
 struct domain_news {

@@ -2,9 +2,9 @@
  *
  * domains.c opens, closes and reads; write.c decides, adopts, submits and waits, for change.c
  * (wishes of clients), apply.c (facts of other clusters) and for writes that change no domain;
- * rows.c knows how rows look; publish.c tells the loops and listen.c who listens there; log.c, follow.c, dead.c and failovers.c
- * keep what goes with the domains; reload.c reads the store and starts over after a failure. All
- * fields belong to loop 0 but `books`, where loop i owns books[i].
+ * rows.c knows how rows look; publish.c tells the loops and listen.c who listens there; log.c,
+ * follow.c, dead.c and failovers.c keep what goes with the domains; reload.c reads the store and
+ * starts over after a failure. All fields belong to loop 0 but `books`, where loop i owns books[i].
  *
  * Invariants:
  *   1. books[0] holds exactly what is durable at notification version `durable`.

@@ -78,8 +78,7 @@ change_publish(struct change *change)
     check(change->version >= domains->books[0].notification_version); /* in order, to every loop */
     for (unsigned i = 1; i < domains->loops; i++) {
         struct telling *telling = &change->tellings[i];
-        *telling = (struct telling){
-            .change = change, .index = i, .letter.deliver = letter_arrived};
+        *telling = (struct telling){.change = change, .index = i, .letter.deliver = letter_arrived};
         latch_add(&domains->letters, 1);
         /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these letters. */
         loop_post_answer(loop_at(i), &telling->letter);

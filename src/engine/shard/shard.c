@@ -4,8 +4,8 @@
  *
  * Taking raises the guard of the partition first, with a commit that writes nothing else: from then
  * on no older owner writes, so what is read next (the shard record, outbox, alarms) stays true.
- * The record says which version of the domains was handled: whoever has not heard of that yet waits.
- * Then a tenure begins (inside.h), and its first batch is the shard record.
+ * The record says which version of the domains was handled: whoever has not heard of that yet
+ * waits. Then a tenure begins (inside.h), and its first batch is the shard record.
  *
  * A failed commit ends the tenure at once: everything known is dropped, whoever waits gets the
  * writer's error, watchers hear that it is lost. The tenure is buried by a fiber when all who were

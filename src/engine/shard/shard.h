@@ -98,6 +98,10 @@ struct shard_step {
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
+    /* The task that the step starts: where its run is not active the shard keeps it and offers it
+     * when it is, one that a list had stored too (row 0). The refusal is told when that is durable.
+     * NULL: none. */
+    const struct task *task;
     /* Reads what the decision needs beside the run, under the lock; all that it sees is durable.
      * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
      * lost. */

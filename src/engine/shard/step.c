@@ -101,9 +101,13 @@ check_visit(struct visit *visit)
         return not_found(&wanted->key, visit->arena);
     const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
     struct error *err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
-    if (err != NULL)
+    bool has_room = writer_has_room(visit->tenure->writer);
+    bool is_kept = err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE && wanted->task != NULL;
+    if (is_kept && has_room)
+        visit->ticket = tenure_keep_task(visit->tenure, wanted->task, run, visit->arena);
+    if (err != NULL && (has_room || !is_kept))
         return err;
-    if (writer_has_room(visit->tenure->writer))
+    if (has_room)
         return NULL;
     mark("shard_without_room");
     visit->ticket = 0; /* says nothing about the id */
@@ -220,6 +224,9 @@ visit_submit(struct visit *visit)
         visit_finish(visit, begun, batch, &of_begun);
     }
     visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
+    const struct task *started = visit->wanted->task;
+    if (started != NULL && started->row != 0) /* it may have another row than the run knows */
+        outbox_drop(tenure, started->row, batch);
     visit->ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
     outbox_enter(tenure, &of_changed, visit->ticket);

@@ -63,6 +63,8 @@ view_adopt(struct tenure *tenure, struct arena *arena)
     tenure->is_record_due = true;
     view->ticket = tenure_submit(tenure, tenure_batch(tenure, arena));
 #endif
+    vector_each(domain, &view->changed)
+        held_wake(tenure, *domain);
     view_changed_clear(view);
 }
 
