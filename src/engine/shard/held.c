@@ -45,6 +45,9 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
         if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
             !transfer_is_active(tenure, transfer))
             continue;
+#ifdef CADENZA_PLANT_held_row_sleeps
+        continue;
+#endif
         mark("held_row_woken");
         list_remove(node);
         transfer->state = TRANSFER_WAITING;
