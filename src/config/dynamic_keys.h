@@ -122,6 +122,8 @@
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
       "Queries are refused.")                                                                      \
     X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
-      "Queries go first to the worker that has the run in its memory.")
+      "Queries go first to the worker that has the run in its memory.")                            \
+    X(DYNAMIC_NEW_INITIAL_VERSION, "history.useNewInitialFailoverVersion", KEY_FLAG, "false", "",  \
+      "Failovers take versions of newInitialFailoverVersion where a cluster has one.")
 
 #endif
