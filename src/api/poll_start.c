@@ -59,6 +59,7 @@ judge(const struct error *err)
     case ERR_SHARD_OWNERSHIP_LOST:
         return TASK_COMES_AGAIN;
     case ERR_DOMAIN_NOT_ACTIVE:
+    case ERR_BAD_REQUEST: /* the domain has no such cluster attribute */
         return TASK_MUST_WAIT;
     default:
         return TASK_IS_IN_DOUBT;

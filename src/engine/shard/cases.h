@@ -51,6 +51,7 @@
     X(a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard)                           \
     X(an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back)                                 \
     X(work_of_a_domain_that_moved_away_waits_until_it_is_back)                                     \
+    X(work_waits_for_the_attribute_of_its_run)                                                     \
     X(the_log_of_the_domains_is_kept_for_the_shard)
 
 #define X(title) void case_##title(struct rig *rig);

@@ -276,6 +276,28 @@ count_errand(void *context, struct errand *errand, struct arena *arena)
     return NULL;
 }
 
+/* A row of work elsewhere, of a run that belongs to `attribute` of the scope "city"; NULL: none. */
+static void
+put_errand(struct rig *rig, char *attribute)
+{
+    struct tenure *tenure = rig->shard->tenure;
+    STORED(TransferRow) *row = message_new(rig->arena, STORED_TYPE(transfer_row));
+    row->format = RUN_RECORD_FORMAT;
+    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_TELL_PARENT;
+    row->domain_id = (char *)rig->domain_id;
+    if (attribute != NULL) {
+        row->cluster_attribute = message_new(rig->arena, API_TYPE(cluster_attribute));
+        row->cluster_attribute->scope = "city";
+        row->cluster_attribute->name = attribute;
+    }
+    struct transfer_effect added = {.row = tenure->ids.next++, .transfer = row};
+    struct batch *batch = tenure_batch(tenure, rig->arena);
+    batch_put(batch, ROW_TRANSFER, transfer_key(added.row, rig->arena),
+              message_encode(rig->arena, &row->base));
+    ticket_t ticket = tenure_submit(tenure, batch);
+    outbox_enter(tenure, &(struct effects){.added = &added, .added_count = 1}, ticket);
+}
+
 void
 case_work_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 {
@@ -285,22 +307,41 @@ case_work_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
     rig_take(rig);
     shard_run_errands(rig->shard);
     move_to(rig->domains, WEST, rig->arena);
-    struct tenure *tenure = rig->shard->tenure;
-    STORED(TransferRow) *row = message_new(rig->arena, STORED_TYPE(transfer_row));
-    row->format = RUN_RECORD_FORMAT;
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_TELL_PARENT;
-    row->domain_id = (char *)rig->domain_id;
-    struct transfer_effect added = {.row = tenure->ids.next++, .transfer = row};
-    struct batch *batch = tenure_batch(tenure, rig->arena);
-    batch_put(batch, ROW_TRANSFER, transfer_key(added.row, rig->arena),
-              message_encode(rig->arena, &row->base));
-    ticket_t ticket = tenure_submit(tenure, batch);
-    outbox_enter(tenure, &(struct effects){.added = &added, .added_count = 1}, ticket);
+    put_errand(rig, NULL);
     rig_wait(only_row(rig)->state == TRANSFER_HELD);
     EXPECT_EQ(count.runs, 0);
     move_to(rig->domains, EAST, rig->arena);
     rig_wait(count.runs == 1);
     rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
+}
+
+/* Of an active-active domain some is active here and some is not, and it moves one by one. */
+void
+case_work_waits_for_the_attribute_of_its_run(struct rig *rig)
+{
+    struct count_errands count = {0};
+    open_group(rig);
+    API(RegisterDomainRequest) *request =
+        sample_register(EAST, "city.a:west,city.b:east", rig->arena);
+    request->name = (char *)"split";
+    EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
+    rig->domain_id = arena_text(rig->arena, domains_find_name(rig->domains, "split")->id);
+    rig->options.errands = (struct errand_port){.run = count_errand, .context = &count};
+    rig_take(rig);
+    shard_run_errands(rig->shard);
+    put_errand(rig, "a");
+    put_errand(rig, "b");
+    put_errand(rig, "unknown");
+    rig_wait(count.runs == 1); /* of city.b */
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 2);
+    rig_restart(rig);
+    shard_run_errands(rig->shard);
+    API(FailoverDomainRequest) *move = sample_failover(NULL, "city.a:east", rig->arena);
+    move->domain_name = (char *)"split";
+    EXPECT_OK(domains_failover(rig->domains, move, rig->arena, NULL));
+    rig_wait(count.runs == 2);
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 1);
+    EXPECT_EQ(only_row(rig)->state, TRANSFER_HELD);
 }
 
 /* --- the log ---- */

@@ -350,6 +350,10 @@ void alarms_fiber(void *tenure);
 
 /* --- facts.c ---- */
 
+/* Was a step refused because its run is not active here, or belongs to nothing that the domain has
+ * (any more)? A change of the domain may end it. */
+bool facts_say_inactive(const struct error *err);
+
 struct step_facts {
     struct facts of_run;   /* of the run of the wish, if there is one */
     struct facts of_begun; /* of a run that begins */

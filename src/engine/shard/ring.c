@@ -49,8 +49,7 @@ alarm_fiber(void *argument)
     uint64_t version = tenure->view.handled;
     struct error *err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
     /* If the view moved meanwhile, what the alarm waits for may have come: it is tried again. */
-    bool is_held =
-        err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE && tenure->view.handled == version;
+    bool is_held = facts_say_inactive(err) && tenure->view.handled == version;
     alarm_rang(alarm, err, is_stale, is_held);
     arena_free(arena);
     tenure_leave(tenure);

@@ -102,7 +102,7 @@ check_visit(struct visit *visit)
     const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
     struct error *err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
     bool has_room = writer_has_room(visit->tenure->writer);
-    bool is_kept = err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE && wanted->task != NULL;
+    bool is_kept = facts_say_inactive(err) && wanted->task != NULL;
     if (is_kept && has_room)
         visit->ticket = tenure_keep_task(visit->tenure, wanted->task, run, visit->arena);
     if (err != NULL && (has_room || !is_kept))

@@ -18,7 +18,7 @@
  * the shard says from time to time how far it got.
  *
  * Invariants:
- *   1. handled <= known, and known is what the loop's book has reached, while the shard is owned.
+ *   1. handled <= known, and the loop's book is not ahead of known, while the shard is owned.
  *   2. When a step is decided, handled == known. */
 #include "base/check.h"
 #include "engine/shard/inside.h"
@@ -72,6 +72,7 @@ struct error *
 view_catch_up(struct tenure *tenure, struct arena *arena)
 {
     struct view *view = &tenure->view;
+    check(domains_notification_version(tenure->shard->options.domains) <= view->known); /* 1 */
     if (view->known == view->handled) /* as nearly always */
         return NULL;
 #ifdef CADENZA_PLANT_step_before_view
