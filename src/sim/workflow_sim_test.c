@@ -268,6 +268,11 @@ TEST(workflow_sim, shards_follow_the_domains_in_order_and_once_whatever_crashes,
 TEST(workflow_sim, what_was_found_once_stays_fixed)
 {
     static const uint64_t seeds[] = {17, 23, 72, 86, 229}, hard_seeds[] = {12, 25};
+    static const uint64_t moving_seeds[] = {2691731192};
+    for (size_t i = 0; i < array_length(moving_seeds); i++) {
+        struct storm storm = moving_storm(moving_seeds[i]);
+        run_storm(&storm);
+    }
     for (size_t i = 0; i < array_length(seeds); i++) {
         struct storm storm = usual_storm(seeds[i]);
         run_storm(&storm);

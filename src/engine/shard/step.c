@@ -25,7 +25,7 @@ struct visit {
     struct step_facts facts;
     struct step step;
     ticket_t ticket;  /* to wait for */
-    bool is_decided;  /* `decide` was asked */
+    bool is_decided;  /* `decide` was asked, and something may have been done */
     bool must_commit; /* even if the command did nothing: the alarm has rung */
 };
 
@@ -265,10 +265,20 @@ visit_decide(struct visit *visit)
         visit_cancel(visit);
     else
         visit_submit(visit);
+    visit->is_decided = refusal == NULL;
     return refusal;
 }
 
 /* --- all of it ---- */
+
+/* A refusal writes nothing, so it does not notice that the owner was overtaken: what the run has
+ * not, the next owner may have given it. Where there can be one, the store is asked. */
+static struct error *
+visit_confirm(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    return tenure->shard->options.is_alone ? NULL : tenure_check_owned(tenure, visit->arena);
+}
 
 static struct error *
 visit_run(struct visit *visit)
@@ -296,6 +306,8 @@ visit_run(struct visit *visit)
 #endif
     if (err == NULL)
         err = tenure_wait(tenure, visit->ticket, visit->arena);
+    if (err == NULL && refusal != NULL)
+        err = visit_confirm(visit);
     return err != NULL ? err : refusal;
 }
 
