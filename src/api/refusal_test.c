@@ -245,10 +245,17 @@ deprecated(struct fixture *fixture)
     end->workflow_execution = fixture_execution(fixture, "wf");
     EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,
                            API_TYPE(terminate_workflow_execution_response), &ended));
+    API(DeleteDomainRequest) *deletion =
+        message_new(fixture->arena, API_TYPE(delete_domain_request));
+    API(DeleteDomainResponse) *deleted;
+    deletion->name = "orders"; /* its runs are over, but still to be read */
+    EXPECT_REFUSED(fixture_call(fixture, DOMAIN_API "DeleteDomain", &deletion->base,
+                                API_TYPE(delete_domain_response), &deleted),
+                   "Domain still have workflow execution history.");
 }
 
 TEST(refusal, a_deprecated_domain_takes_no_runs_and_no_signals_but_lets_them_be_ended, "A-045",
-     "A-136", "A-197")
+     "A-136", "A-197", "D-025", "D-027")
 {
     fixture_run(deprecated);
 }

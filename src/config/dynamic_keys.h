@@ -130,6 +130,8 @@
     X(DYNAMIC_HISTORY_SIZE_ERROR, "limit.historySize.error", KEY_INTEGER, "209715200",             \
       "domainName", "A run with more bytes of history fails when it decides again.")               \
     X(DYNAMIC_TRANSACTION_SIZE, "system.transactionSizeLimit", KEY_INTEGER, "14680064", "",        \
-      "A run whose decisions make more bytes of events at a time is terminated.")
+      "A run whose decisions make more bytes of events at a time is terminated.")                  \
+    X(DYNAMIC_NEW_INITIAL_VERSION, "history.useNewInitialFailoverVersion", KEY_FLAG, "false", "",  \
+      "Failovers take versions of newInitialFailoverVersion where a cluster has one.")
 
 #endif

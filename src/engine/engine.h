@@ -12,7 +12,7 @@
 struct engine_options {
     struct store *store;
     uint32_t shard_count;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
@@ -33,6 +33,10 @@ void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
 /* The shard itself, for those who are on its loop (route_to_shard). */
 struct shard *engine_shard(struct engine *engine, uint32_t number);
+
+/* Has the domain any run, open or closed? Errors: the store's. */
+must_use struct error *engine_has_runs(struct engine *engine, const char *domain_id,
+                                       struct arena *arena, bool *has_runs);
 
 /* --- clients ------------------------------------------------------------------------------------
  */

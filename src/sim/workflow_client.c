@@ -209,7 +209,8 @@ new_entry(struct workflow_load *load)
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
     };
-    bool is_reset = entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
+    bool is_reset =
+        load->shard_log == NULL && entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
     if (!is_reset && entropy_below(2) == 0) { /* open children forbid a reset */
         entry->plan.children = 1 + (unsigned)entropy_below(2);
         entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);

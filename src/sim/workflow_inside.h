@@ -9,6 +9,8 @@
 
 #define WORKFLOW_DOMAIN "flows"
 #define WORKFLOW_LIST   "list"
+#define WORKFLOW_HOME   "cluster0"
+#define WORKFLOW_AWAY   "cluster1"
 
 /* One call to one host; counts it. An error that no server should give is a violation. */
 #define workflow_call(load, call, path, request, type, response)                                   \
@@ -125,6 +127,9 @@ void workflow_audit(struct workflow_load *load);
 void workflow_check_rows(struct workflow_load *load);
 /* The same for everything that there is of any run. */
 void workflow_check_gone(struct workflow_load *load);
+/* Waits until every shard has handled all changes of domains; what does not is a violation. Yields.
+ */
+void workflow_check_level(struct workflow_load *load);
 /* A client asks about its workflow, and judges the answer. */
 void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                     struct load_clients *clients);
@@ -154,6 +159,7 @@ void workflow_observer_main(void *argument);
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);
+void workflow_mover_main(void *argument);
 
 /* One of them. */
 struct workflow_part {

@@ -24,11 +24,14 @@
  *   9. after a reset the run that it made begins with what was before, and it has every signal that
  *      was acknowledged, once; the runs that were there before have ended too;
  *  10. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
- *      that follows from the run before it, never early, and once (workflow_chain.c). */
+ *      that follows from the run before it, never early, and once (workflow_chain.c);
+ *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end.
+ */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
 #include "base/map.h"
+#include "sim/shard_log.h"
 #include "sim/sim.h"
 #include "sim/verdict.h"
 
@@ -109,7 +112,8 @@ struct workflow_load {
     unsigned busy_signals;
     bool is_over;    /* clients start no more; workers go on */
     bool is_audited; /* every workflow was looked at: workers end too */
-    unsigned clients_running, workers_running, observers_running;
+    unsigned clients_running, workers_running, observers_running, movers_running;
+    struct shard_log *shard_log; /* of a domain that moves; NULL: it does not */
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
     uint64_t queries, queries_answered;
@@ -123,6 +127,7 @@ struct workflow_options {
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;
     int64_t patience_max; /* of every third worker with its polls; 0: 3 s */
+    bool is_moving;       /* the domain is moved to another cluster and back; nothing is reset */
 };
 /* Starts the client host. Free with workflow_load_free. */
 struct workflow_load *workflow_load_start(struct sim *sim, const struct workflow_options *options);

@@ -37,6 +37,7 @@ outbox_init(struct tenure *tenure, size_t known_max)
     list_init(&outbox->undurable);
     list_init(&outbox->waiting);
     list_init(&outbox->refused);
+    list_init(&outbox->held);
     errands_init(tenure);
     fiber_cond_init(&outbox->changed);
 }
@@ -77,12 +78,34 @@ place_text(char **place, const char *text)
     return copy;
 }
 
-static struct transfer *
-transfer_new_errand(uint64_t row)
+/* What the run belongs to; the room that its texts need. */
+static size_t
+attribute_size(const STORED(TransferRow) *stored)
 {
-    struct transfer *transfer = memory_zalloc(1, sizeof *transfer);
+    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
+    return attribute == NULL ? 0 : strlen(attribute->scope) + strlen(attribute->name) + 2;
+}
+
+static void
+place_attribute(struct transfer *transfer, char **place, const STORED(TransferRow) *stored)
+{
+    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
+    if (attribute == NULL)
+        return;
+    transfer->attribute_scope = place_text(place, attribute->scope);
+    transfer->attribute_name = place_text(place, attribute->name);
+}
+
+static struct transfer *
+transfer_new_errand(uint64_t row, const STORED(TransferRow) *stored)
+{
+    size_t size = strlen(stored->domain_id) + 1 + attribute_size(stored);
+    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
+    char *place = (char *)(transfer + 1);
     transfer->is_errand = true;
     transfer->task.row = row;
+    transfer->task.run_domain_id = place_text(&place, stored->domain_id);
+    place_attribute(transfer, &place, stored);
     list_init(&transfer->node);
     return transfer;
 }
@@ -92,13 +115,13 @@ static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
 {
     if (!transfer_is_task(stored->type))
-        return transfer_new_errand(row);
+        return transfer_new_errand(row, stored);
     check(stored->task_list != NULL);
     bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
     size_t size = strlen(stored->domain_id) + strlen(list_domain) +
                   strlen(stored->task_list->name) + strlen(stored->normal_list) +
-                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6;
+                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6 + attribute_size(stored);
     struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     char *place = (char *)(transfer + 1);
     bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
@@ -119,6 +142,7 @@ transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *sto
         .range_id = tenure->range_id,
         .row = row,
     };
+    place_attribute(transfer, &place, stored);
     list_init(&transfer->node);
     return transfer;
 }
@@ -173,6 +197,10 @@ outbox_offer(struct tenure *tenure)
     while (!list_is_empty(&outbox->waiting) && refused < REFUSED_MAX && !tenure->is_over) {
         struct transfer *transfer =
             list_entry(list_pop_front(&outbox->waiting), struct transfer, node);
+        if (!transfer_is_active(tenure, transfer)) {
+            transfer_hold(tenure, transfer);
+            continue;
+        }
         if (transfer->is_errand) {
             errands_add(tenure, transfer);
             continue;

@@ -249,6 +249,7 @@ rig_start_decision(struct rig *rig, const struct task *task, const char *request
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
                               .needs_run = true,
                               .range_id = task->range_id,
+                              .task = task,
                               .decide = decide_start_decision,
                               .context = &wish};
     return shard_step(rig->shard, &step, arena);

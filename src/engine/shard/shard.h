@@ -11,7 +11,10 @@
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
  * 4. The alarm of a run is never later than run_next_deadline. A closed run is deleted after its
- *    retention: nobody who asks finds it any more. */
+ *    retention: nobody who asks finds it any more.
+ * 5. A step is decided on the domains as they are at the version that stands in the shard record
+ *    with it or before it in the log: no step that follows a change was decided before it, nor by
+ *    an owner that has not heard of it. */
 #ifndef CADENZA_ENGINE_SHARD_SHARD_H
 #define CADENZA_ENGINE_SHARD_SHARD_H
 
@@ -50,7 +53,7 @@ struct errand_port {
 struct shard_options {
     uint32_t number;
     struct store *store;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
@@ -76,6 +79,8 @@ must_use struct error *shard_take(struct shard *shard, struct arena *arena);
 /* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; deaf to cancel. */
 void shard_close(struct shard *shard);
 bool shard_is_owned(const struct shard *shard);
+/* The notification version of the domains that its steps are decided on; 0: not owned. */
+uint64_t shard_domain_version(const struct shard *shard);
 uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 
 /* --- steps -------------------------------------------------------------------------------------
@@ -94,6 +99,10 @@ struct shard_step {
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
+    /* The task that the step starts: where its run is not active the shard keeps it and offers it
+     * when it is, one that a list had stored too (row 0). The refusal is told when that is durable.
+     * NULL: none. */
+    const struct task *task;
     /* Reads what the decision needs beside the run, under the lock; all that it sees is durable.
      * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
      * lost. */
