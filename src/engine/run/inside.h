@@ -108,10 +108,7 @@ void run_move(STORED(RunRecord) *core, STORED(RunState) to, close_status_t statu
 
 /* The parts of run_check (check.c): a step checks what it changed. */
 void run_check_core(const struct run *run);
-void run_check_activity(const struct run *run, const STORED(PendingActivity) *activity);
-void run_check_timer(const struct run *run, const STORED(PendingTimer) *timer);
-void run_check_child(const struct run *run, const STORED(PendingChild) *child);
-void run_check_external(const struct run *run, const STORED(PendingExternal) *external);
+void run_check_record(const struct run *run, enum pending_kind kind, const void *record);
 
 /* --- where the work of each binary began (reset_points.c) ----------------------------------------
  */
