@@ -92,11 +92,15 @@ struct error *api_deprecate_domain(struct rpc_call *call);
 struct error *api_failover_domain(struct rpc_call *call);
 struct error *api_delete_domain(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
+struct error *api_get_async_configuration(struct rpc_call *call);
+struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
 
 struct error *api_start_workflow(struct rpc_call *call);
 struct error *api_signal_workflow(struct rpc_call *call);
 struct error *api_signal_with_start(struct rpc_call *call);
+struct error *api_start_workflow_later(struct rpc_call *call);
+struct error *api_signal_with_start_later(struct rpc_call *call);
 struct error *api_request_cancel_workflow(struct rpc_call *call);
 struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);

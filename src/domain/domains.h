@@ -61,6 +61,10 @@ uint64_t domains_notification_version(const struct domains *domains);
 #define DOMAINS_CHANGER(verb, Request)                                                             \
     must_use struct error *domains_##verb(struct domains *domains, const API(Request) *request,    \
                                           struct arena *arena, struct domain **changed)
+must_use struct error *
+domains_async(struct domains *domains,
+              const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+              struct arena *arena, struct domain **changed);
 DOMAINS_CHANGER(register, RegisterDomainRequest);
 DOMAINS_CHANGER(update, UpdateDomainRequest);
 DOMAINS_CHANGER(failover, FailoverDomainRequest);

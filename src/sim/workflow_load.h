@@ -21,7 +21,9 @@
  *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
  *      sees a signal that nobody sent;
  *   9. after a reset the run that it made begins with what was before, and it has every signal that
- *      was acknowledged, once; the runs that were there before have ended too. */
+ *      was acknowledged, once; the runs that were there before have ended too;
+ *  10. a start that was accepted for later makes one run, by that request; one behind it, which the
+ *      run does not allow, makes none (workflow_later.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -56,6 +58,14 @@ enum workflow_family {
     FAMILY_COUNT
 };
 
+/* How it is started. */
+enum workflow_start {
+    START_NOW,
+    START_LATER,            /* accepted first */
+    START_LATER_SIGNALED,   /* with its first signal */
+    START_LATER_WITH_RIVAL, /* another request behind it, which must be dropped */
+};
+
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };
 
 /* One workflow id, and what its client knows of it. */
@@ -63,6 +73,7 @@ struct workflow_entry {
     char id[32];
     struct plan plan;
     enum workflow_fate fate;
+    enum workflow_start start;
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */

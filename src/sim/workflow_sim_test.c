@@ -52,6 +52,12 @@ static const char *const marks[] = {
     "reset_of_a_chain",
     "reset_signal_reapplied",
     "reset_page_written_ahead",
+    "accepted_started",
+    "accepted_signaled",
+    "accepted_repeated",
+    "accepted_dropped",
+    "accepted_waits_in_line",
+    "accepted_start_found",
 };
 /* And those that aim at commits, with observers and a busy id. */
 static const char *const hard_marks[] = {

@@ -45,6 +45,7 @@ void
 outbox_free(struct tenure *tenure)
 {
     struct outbox *outbox = &tenure->outbox;
+    errands_free(tenure);
     size_t cursor = 0;
     void *value;
     while (map64_next(outbox->known, &cursor, NULL, &value))
@@ -77,13 +78,23 @@ place_text(char **place, const char *text)
     return copy;
 }
 
+/* A request stands in the line of its workflow id, whose name lies behind it. */
 static struct transfer *
-transfer_new_errand(uint64_t row)
+transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRow) *stored)
 {
-    struct transfer *transfer = memory_zalloc(1, sizeof *transfer);
+    bool is_request = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
+    size_t size = is_request ? strlen(stored->domain_id) + 1 + strlen(stored->workflow_id) + 1 : 0;
+    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     transfer->is_errand = true;
     transfer->task.row = row;
     list_init(&transfer->node);
+    if (!is_request)
+        return transfer;
+    char *place = (char *)(transfer + 1);
+    transfer->line = slice_of(place, size);
+    (void)place_text(&place, stored->domain_id);
+    (void)place_text(&place, stored->workflow_id);
+    outbox->errands.accepted_count++;
     return transfer;
 }
 
@@ -92,7 +103,7 @@ static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
 {
     if (!transfer_is_task(stored->type))
-        return transfer_new_errand(row);
+        return transfer_new_errand(&tenure->outbox, row, stored);
     check(stored->task_list != NULL);
     bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
@@ -141,6 +152,7 @@ outbox_forget(struct outbox *outbox, uint64_t row)
     if (transfer == NULL)
         return false;
     list_remove(&transfer->node);
+    line_leave(&outbox->errands, transfer);
     memory_free(transfer);
     bool has_room = map64_count(outbox->known) <= outbox->known_max / 2;
     if (has_room && outbox->unread_from != 0)
