@@ -23,6 +23,7 @@ static const struct rpc_method methods[] = {
     {API_PATH("WorkflowAPI", "GetWorkflowExecutionHistory"), api_get_history},
     {API_PATH("WorkflowAPI", "DescribeTaskList"), api_describe_task_list},
     {API_PATH("WorkflowAPI", "QueryWorkflow"), api_query_workflow},
+    {API_PATH("WorkflowAPI", "DiagnoseWorkflowExecution"), api_diagnose_workflow},
     {API_PATH("WorkerAPI", "PollForDecisionTask"), api_poll_decision},
     {API_PATH("WorkerAPI", "PollForActivityTask"), api_poll_activity},
     {API_PATH("WorkerAPI", "RespondDecisionTaskCompleted"), api_complete_decision},
