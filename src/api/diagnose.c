@@ -113,7 +113,7 @@ api_diagnose_workflow(struct rpc_call *call)
                                  .workflow_id = execution->workflow_id,
                                  .run_id = execution->run_id,
                                  .identity = request->identity};
-    const char *domain_id, *run_id;
+    const char *domain_id = "", *run_id = "";
     API(StartWorkflowExecutionRequest) *start = make_start(&wish, call->arena);
     struct error *err = find_system_domain(call, &domain_id);
     if (err == NULL)
