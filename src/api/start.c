@@ -21,7 +21,8 @@ static struct error *
 check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
             bool needs_uuid, struct call_domain *domain)
 {
-    struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
+    struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena,
+                            api_of(call)->options.log, request->workflow_id};
     struct error *err = validate_start(&limits, request, needs_uuid);
     if (err == NULL)
         err = validate_domain(call, request->domain, domain);
@@ -68,7 +69,8 @@ admit_signal(struct rpc_call *call, const API(SignalWithStartWorkflowExecutionRe
     if (request == NULL || request->start_request == NULL)
         return refuse_nothing(call->arena);
     struct limits limits = {api_of(call)->options.dynamic, request->start_request->domain,
-                            call->arena};
+                            call->arena, api_of(call)->options.log,
+                            request->start_request->workflow_id};
     struct error *err = check_start(call, request->start_request, false, &admitted->domain);
     if (err == NULL)
         err = validate_signal_name(&limits, request->signal_name);

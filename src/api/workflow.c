@@ -9,7 +9,10 @@
 static struct limits
 limits_of(struct rpc_call *call, const char *domain)
 {
-    return (struct limits){api_of(call)->options.dynamic, domain, call->arena};
+    return (struct limits){.dynamic = api_of(call)->options.dynamic,
+                           .domain = domain,
+                           .arena = call->arena,
+                           .log = api_of(call)->options.log};
 }
 
 /* --- runs that are there -------------------------------------------------------------------------
@@ -45,6 +48,8 @@ api_signal_workflow(struct rpc_call *call)
         err = validate_length(&limits, DYNAMIC_REQUEST_ID_LENGTH, request->request_id, "RequestID");
     if (err == NULL)
         err = validate_domain(call, request->domain, &domain);
+    if (err == NULL)
+        limits.workflow_id = request->workflow_execution->workflow_id;
     if (err == NULL)
         err = validate_blob(&limits, validate_payload_size(request->signal_input));
     if (err == NULL)

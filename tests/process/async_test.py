@@ -1,5 +1,5 @@
-"""Starts that are accepted now and done later, and diagnoses, on the real binary: with the real CLI,
-and with kill -9 between the answer and the start."""
+"""Starts that are accepted now and done later, and diagnoses, on the real binary: with the real
+CLI, and with kill -9 between the answer and the start."""
 
 import json
 import sys
