@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
@@ -35,6 +36,7 @@ struct api_options {
     struct engine *engine;
     struct matching *matching;
     const _Atomic(enum server_phase) *phase;
+    const struct log *log; /* may be NULL */
     struct api_store_port store;
 };
 

@@ -1,6 +1,8 @@
 /* fixture.c - see fixture.h. */
 #include "api/fixture.h"
 
+#include <stdio.h>
+
 #include "wire/names.h"
 
 /* --- the server ----------------------------------------------------------------------------------
@@ -51,15 +53,34 @@ open_owners(struct fixture *fixture)
     atomic_store(&fixture->engine, opened);
 }
 
+static int64_t
+log_now(void *context)
+{
+    return clock_wall();
+}
+
+static void
+log_keep(void *context, const char *line, size_t length)
+{
+    struct fixture *fixture = context;
+    snprintf(fixture->logged, sizeof fixture->logged, "%.*s", (int)length, line);
+}
+
 static void
 open_door(struct fixture *fixture, const char *address)
 {
+    fixture->log = (struct log){.level = LOG_INFO,
+                                .service = "cadenza",
+                                .now = log_now,
+                                .sink = log_keep,
+                                .context = fixture};
     fixture->api = api_new(&(struct api_options){.domains = fixture->domains,
                                                  .group = fixture->group,
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
                                                  .matching = fixture->matching,
-                                                 .phase = &fixture->phase});
+                                                 .phase = &fixture->phase,
+                                                 .log = &fixture->log});
     struct rpc_table table = api_table(fixture->api);
     fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
     struct grpc_server_options door = {.address = address,

@@ -12,6 +12,8 @@ struct api_loop {
     struct latch open;  /* as many */
     struct map *askers; /* query id → struct asker: queries that wait for an answer */
     size_t asked_bytes; /* of them, about */
+    unsigned diagnoses; /* that were asked for here */
+    bool is_diagnosing; /* a fiber works on them */
 };
 
 struct api {
@@ -75,6 +77,8 @@ bool caller_answers_sticky_queries(const char *name, const char *feature_version
  * ERR_CLIENT_VERSION_NOT_SUPPORTED. */
 must_use struct error *caller_check_strong_queries(const struct caller *caller,
                                                    struct arena *arena);
+/* What belongs to this loop (parked.c). */
+struct api_loop *api_here(struct api *api);
 /* Hooks of the table. */
 struct error *api_admit(struct rpc_call *call);
 struct error *api_refine(struct rpc_call *call, struct error *err);
@@ -94,11 +98,15 @@ struct error *api_delete_domain(struct rpc_call *call);
 struct error *api_get_isolation_groups(struct rpc_call *call);
 struct error *api_update_isolation_groups(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
+struct error *api_get_async_configuration(struct rpc_call *call);
+struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
 
 struct error *api_start_workflow(struct rpc_call *call);
 struct error *api_signal_workflow(struct rpc_call *call);
 struct error *api_signal_with_start(struct rpc_call *call);
+struct error *api_start_workflow_later(struct rpc_call *call);
+struct error *api_signal_with_start_later(struct rpc_call *call);
 struct error *api_request_cancel_workflow(struct rpc_call *call);
 struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);
@@ -108,6 +116,7 @@ struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);
 struct error *api_query_workflow(struct rpc_call *call);
+struct error *api_diagnose_workflow(struct rpc_call *call);
 
 struct error *api_poll_decision(struct rpc_call *call);
 struct error *api_poll_activity(struct rpc_call *call);

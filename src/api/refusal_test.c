@@ -150,8 +150,18 @@ blobs(struct fixture *fixture)
     request->memo->n_fields = 1;
     request->memo->fields = &entry;
     EXPECT_REFUSED(try_start(fixture, request), "Blob data size exceeds limit.");
+    EXPECT(strstr(fixture->logged, "Blob size exceeds limit.") != NULL);
+    fixture->logged[0] = '\0';
     entry->value = fixture_payload(fixture, long_name(fixture, 20));
     EXPECT_OK(try_start(fixture, request));
+    EXPECT_TEXT(fixture->logged, ""); /* far from the default */
+    fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n"
+                         "limit.blobSize.warn:\n- value: 99\n");
+    request->request_id = fixture_uuid(fixture);
+    request->workflow_id = "large";
+    EXPECT_OK(try_start(fixture, request));
+    EXPECT(strstr(fixture->logged, "Blob size close to the limit.") != NULL);
+    EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
     API(SignalWorkflowExecutionRequest) *signal =
         message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));

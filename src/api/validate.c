@@ -120,7 +120,18 @@ validate_blob_max(const struct limits *limits)
 struct error *
 validate_blob(const struct limits *limits, size_t size)
 {
-    if (size <= validate_blob_max(limits))
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = limits->domain;
+    bool is_large =
+        (int64_t)size > dynamic_integer(limits->dynamic, DYNAMIC_BLOB_SIZE_WARN, &filter);
+    bool is_good = size <= validate_blob_max(limits);
+    if (is_large || !is_good)
+        log_warn(limits->log,
+                 is_good ? "Blob size close to the limit." : "Blob size exceeds limit.",
+                 log_text("wf-domain-name", limits->domain),
+                 log_text("wf-id", limits->workflow_id == NULL ? "" : limits->workflow_id),
+                 log_number("wf-size", (int64_t)size));
+    if (is_good)
         return NULL;
     return error_new(limits->arena, ERR_BAD_REQUEST, "Blob data size exceeds limit.");
 }

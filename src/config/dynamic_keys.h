@@ -31,6 +31,8 @@
       "No failovers while true.")                                                                  \
     X(DYNAMIC_BLOB_SIZE_ERROR, "limit.blobSize.error", KEY_INTEGER, "2097152", "domainName",       \
       "Largest payload, bytes.")                                                                   \
+    X(DYNAMIC_BLOB_SIZE_WARN, "limit.blobSize.warn", KEY_INTEGER, "262144", "domainName",          \
+      "A payload that is larger is told in the log, bytes.")                                       \
     X(DYNAMIC_PENDING_ACTIVITY_LIMITED, "limit.pendingActivityCount.enabled", KEY_FLAG, "false",   \
       "", "A run with too many pending activities fails.")                                         \
     X(DYNAMIC_PENDING_ACTIVITY_ERROR, "limit.pendingActivityCount.error", KEY_INTEGER, "1024",     \

@@ -47,6 +47,11 @@ must_use struct error *engine_start(struct engine *engine, const char *domain_id
 must_use struct error *engine_signal_with_start(struct engine *engine, const char *domain_id,
                                                 const struct start_command *command,
                                                 struct arena *arena, struct start_answer *answer);
+/* Either of them, later: durable when it returns, then done by whoever owns the shard, in order for
+ * each workflow id, once the domain is active here. A refusal because of a run that is there is
+ * told to nobody. Errors: those of shard_accept. */
+must_use struct error *engine_accept(struct engine *engine, const char *domain_id,
+                                     const struct start_command *command, struct arena *arena);
 must_use struct error *engine_signal(struct engine *engine, const char *domain_id,
                                      const API(SignalWorkflowExecutionRequest) *request,
                                      struct arena *arena);

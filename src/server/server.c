@@ -216,6 +216,7 @@ open_doors(struct server *server)
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
         .phase = server->options.phase,
+        .log = server->options.log,
         .store = server->options.store_port,
     });
     server->replication = replication_new(

@@ -150,6 +150,17 @@ struct errand {
 };
 /* The run that a client means: the one that it started, or the one that its reset made. */
 const char *workflow_run_id(const struct workflow_entry *entry);
+/* The start of its workflow. */
+API(StartWorkflowExecutionRequest) *workflow_start_request(struct workflow_entry *entry,
+                                                           struct arena *arena);
+/* How a workflow is started, by its number. Starts it later, with a rival behind it; finds out
+ * which run that made. True: that was an answer. The calls yield. */
+void workflow_choose_start(struct workflow_entry *entry, unsigned number);
+bool workflow_try_start_later(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_rival(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_find(struct errand *errand, struct load_call *call, int which);
+/* The domain takes such starts. Yields. */
+must_use struct error *workflow_allow_later(struct load_call *call);
 /* Chooses the decision that the run is reset to; resets it. True: that was an answer. Yield. */
 bool workflow_choose_fork(struct errand *errand, struct load_call *call, int which);
 bool workflow_try_reset(struct errand *errand, struct load_call *call, int which);

@@ -25,8 +25,9 @@
  *      was acknowledged, once; the runs that were there before have ended too;
  *  10. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
  *      that follows from the run before it, never early, and once (workflow_chain.c);
- *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end.
- */
+ *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end;
+ *  12. a start that was accepted for later makes one run, by that request; one behind it, which the
+ *      run does not allow, makes none (workflow_later.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -66,6 +67,14 @@ enum workflow_family {
     FAMILY_COUNT
 };
 
+/* How it is started. */
+enum workflow_start {
+    START_NOW,
+    START_LATER,            /* accepted first */
+    START_LATER_SIGNALED,   /* with its first signal */
+    START_LATER_WITH_RIVAL, /* another request behind it, which must be dropped */
+};
+
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };
 
 /* One workflow id, and what its client knows of it. */
@@ -76,6 +85,7 @@ struct workflow_entry {
     const char *schedule; /* of a plan with fires */
     bool is_buffered;     /* a fire that was missed is made up for */
     unsigned jitter;      /* seconds */
+    enum workflow_start start;
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */

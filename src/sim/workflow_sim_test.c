@@ -57,6 +57,12 @@ static const char *const marks[] = {
     "child_by_schedule",
     "child_tried_again",
     "cron_after_reset",
+    "accepted_started",
+    "accepted_signaled",
+    "accepted_repeated",
+    "accepted_dropped",
+    "accepted_waits_in_line",
+    "accepted_start_found",
 };
 /* And those that aim at commits, with observers and a busy id. */
 static const char *const hard_marks[] = {

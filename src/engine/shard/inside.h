@@ -90,12 +90,15 @@ struct transfer {
     unsigned attempts;     /* of an errand that failed */
     int64_t retry_time;    /* monotonic */
     uint64_t cursor;       /* where its next portion begins */
+    struct slice line;     /* names the line that it stands in, lies behind it; empty: none */
 };
 
 /* Rows that are work on other workflows (errands.c). */
 struct errands {
     struct list ready, delayed; /* struct transfer */
     unsigned running;
+    struct map *lines;     /* name → struct line: who waits until others are done */
+    size_t accepted_count; /* rows that stand in lines, or will */
 };
 
 struct outbox {
@@ -114,6 +117,12 @@ struct outbox {
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
     struct errands errands;
     struct fiber_cond changed;
+};
+
+/* Errands that are done one after the other (accept.c). */
+struct line {
+    const struct transfer *first; /* ready, delayed or under way */
+    struct list waiting;          /* struct transfer, behind it */
 };
 
 /* --- alarms (alarms.c) ---- */
@@ -307,8 +316,17 @@ void errands_add(struct tenure *tenure, struct transfer *transfer);
 void errands_start(struct tenure *tenure);
 /* A domain has changed: those that waited for one are tried at once. */
 void errands_domain_changed(struct tenure *tenure);
+void errands_free(struct tenure *tenure);
 /* Those that failed and whose time has come are ready again; returns when the next one is. */
 int64_t errands_wake(struct tenure *tenure);
+
+/* --- accept.c ---- */
+
+/* May it be done now? Else it stands in its line until those before it are gone. */
+must_use bool line_enter(struct errands *errands, struct transfer *transfer);
+/* It is gone; the next of its line is ready. */
+void line_leave(struct errands *errands, const struct transfer *transfer);
+void lines_free(struct errands *errands);
 
 /* --- alarms.c ---- */
 

@@ -46,6 +46,7 @@ void
 outbox_free(struct tenure *tenure)
 {
     struct outbox *outbox = &tenure->outbox;
+    errands_free(tenure);
     size_t cursor = 0;
     void *value;
     while (map64_next(outbox->known, &cursor, NULL, &value))
@@ -96,10 +97,13 @@ place_attribute(struct transfer *transfer, char **place, const STORED(TransferRo
     transfer->attribute_name = place_text(place, attribute->name);
 }
 
+/* A request stands in the line of its workflow id, whose name lies behind it. */
 static struct transfer *
-transfer_new_errand(uint64_t row, const STORED(TransferRow) *stored)
+transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRow) *stored)
 {
-    size_t size = strlen(stored->domain_id) + 1 + attribute_size(stored);
+    bool is_request = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
+    size_t line = is_request ? strlen(stored->domain_id) + 1 + strlen(stored->workflow_id) + 1 : 0;
+    size_t size = strlen(stored->domain_id) + 1 + attribute_size(stored) + line;
     struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     char *place = (char *)(transfer + 1);
     transfer->is_errand = true;
@@ -107,6 +111,12 @@ transfer_new_errand(uint64_t row, const STORED(TransferRow) *stored)
     transfer->task.run_domain_id = place_text(&place, stored->domain_id);
     place_attribute(transfer, &place, stored);
     list_init(&transfer->node);
+    if (!is_request)
+        return transfer;
+    transfer->line = slice_of(place, line);
+    (void)place_text(&place, stored->domain_id);
+    (void)place_text(&place, stored->workflow_id);
+    outbox->errands.accepted_count++;
     return transfer;
 }
 
@@ -115,7 +125,7 @@ static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
 {
     if (!transfer_is_task(stored->type))
-        return transfer_new_errand(row, stored);
+        return transfer_new_errand(&tenure->outbox, row, stored);
     check(stored->task_list != NULL);
     bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
@@ -165,6 +175,7 @@ outbox_forget(struct outbox *outbox, uint64_t row)
     if (transfer == NULL)
         return false;
     list_remove(&transfer->node);
+    line_leave(&outbox->errands, transfer);
     memory_free(transfer);
     bool has_room = map64_count(outbox->known) <= outbox->known_max / 2;
     if (has_room && outbox->unread_from != 0)

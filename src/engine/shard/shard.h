@@ -167,6 +167,14 @@ must_use struct error *shard_look_surely(struct shard *shard, const struct run_k
                                                       const STORED(CurrentRecord) *current),
                                          void *context, struct arena *arena);
 
+/* Makes a request durable (TRANSFER_TYPE_REQUEST: domain, workflow id and the request are set) that
+ * is an errand from then on: those of one workflow id are done in the order in which they were
+ * accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing was done),
+ * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done), ERR_DEADLINE,
+ * ERR_CANCELLED. */
+must_use struct error *shard_accept(struct shard *shard, STORED(TransferRow) *row,
+                                    struct arena *arena);
+
 /* --- the outbox --------------------------------------------------------------------------------
  */
 
