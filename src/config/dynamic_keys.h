@@ -122,6 +122,20 @@
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
       "Queries are refused.")                                                                      \
     X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
-      "Queries go first to the worker that has the run in its memory.")
+      "Queries go first to the worker that has the run in its memory.")                            \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_RPS, "history.workflowIDExternalRPS", KEY_INTEGER,              \
+      "2147483647", "domainName", "Calls per second that one workflow id takes.")                  \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_COLLECTED, "history.workflowIDCacheExternalEnabled", KEY_FLAG,  \
+      "true", "domainName", "Calls are counted by workflow id; without that none is limited.")     \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_ENFORCED, "history.workflowIDExternalRateLimitEnabled",         \
+      KEY_FLAG, "true", "domainName",                                                              \
+      "Calls above the limit of their workflow id are refused; else only counted and logged.")     \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_RPS, "history.workflowIDInternalRPS", KEY_INTEGER,              \
+      "2147483647", "domainName", "Tasks per second that one workflow id gives to workers.")       \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_COLLECTED, "history.workflowIDCacheInternalEnabled", KEY_FLAG,  \
+      "true", "domainName", "Tasks are counted by workflow id; without that none is limited.")     \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_ENFORCED, "history.workflowIDInternalRateLimitEnabled",         \
+      KEY_FLAG, "true", "domainName",                                                              \
+      "Tasks above the limit of their workflow id wait; else they are only counted and logged.")
 
 #endif

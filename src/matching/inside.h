@@ -26,11 +26,12 @@
 
 #include <stdatomic.h>
 
+#include "base/limit.h"
 #include "base/map.h"
 #include "fiber/sync.h"
-#include "matching/limit.h"
 #include "matching/matching.h"
 
+#define LIMIT_RATE_DEFAULT 100000.0 /* tasks per second of a list; as Cadence shows it */
 #define TASKS_MAX         ((size_t)262144) /* in memory, of all lists together */
 #define TASKS_TIGHT       256              /* per list, once half of that is used */
 #define TASK_BLOCK        100000           /* numbers of one range id */
