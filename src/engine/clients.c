@@ -46,6 +46,7 @@ engine_start(struct engine *engine, const char *domain_id, const struct start_co
                               .needs_run = may_terminate,
                               .may_be_missing = true,
                               .policy = request->active_cluster_selection_policy,
+                              .is_call = true,
                               .decide = decide_start,
                               .context = &wish};
     return engine_step(engine, &step, arena);
@@ -61,6 +62,7 @@ engine_signal_with_start(struct engine *engine, const char *domain_id,
                               .needs_run = true,
                               .may_be_missing = true,
                               .policy = command->request->active_cluster_selection_policy,
+                              .is_call = true,
                               .decide = decide_signal_with_start,
                               .context = &wish};
     return engine_step(engine, &step, arena);
@@ -79,6 +81,7 @@ engine_signal(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_signal,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -98,6 +101,7 @@ engine_request_cancel(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_request_cancel,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -135,7 +139,11 @@ static void
 reset_on_loop(void *argument)
 {
     struct reset_call *call = argument;
-    call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
+    struct run_key key = {call->wanted.domain_id,
+                          workflow_of(call->wanted.request->workflow_execution), ""};
+    call->err = shard_admit(call->shard, &key, call->arena);
+    if (call->err == NULL)
+        call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
 }
 
 struct error *

@@ -22,6 +22,7 @@ struct record_side {
     uint32_t count, count_before;
     int64_t limited_second; /* when one was last held off, or would have been */
     bool is_used;
+    bool is_new; /* its bucket is not made yet */
 };
 
 struct record {
@@ -33,7 +34,7 @@ struct record {
     char key[]; /* domain id, NUL, workflow id, NUL */
 };
 
-struct limits {
+struct id_limits {
     struct limits_options options;
     struct log log;      /* as the part of Cadence that operators look for this in */
     struct map *by_key;  /* domain id, NUL, workflow id → struct record */
@@ -55,10 +56,10 @@ static const struct side_keys side_keys[LIMITS_SIDES] = {
 
 /* --- records ---- */
 
-struct limits *
+struct id_limits *
 limits_new(const struct limits_options *options)
 {
-    struct limits *limits = memory_zalloc(1, sizeof *limits);
+    struct id_limits *limits = memory_zalloc(1, sizeof *limits);
     limits->options = *options;
     if (limits->options.records_max == 0)
         limits->options.records_max = RECORDS_MAX;
@@ -95,7 +96,7 @@ side_end_second(struct record *record, enum limits_side side, int64_t second)
 }
 
 static void
-record_forget(struct limits *limits, struct record *record)
+record_forget(struct id_limits *limits, struct record *record)
 {
     for (int side = 0; side < LIMITS_SIDES; side++)
         if (record->sides[side].is_used)
@@ -108,7 +109,7 @@ record_forget(struct limits *limits, struct record *record)
 }
 
 void
-limits_free(struct limits *limits)
+limits_free(struct id_limits *limits)
 {
     if (limits == NULL)
         return;
@@ -124,7 +125,7 @@ limits_free(struct limits *limits)
 }
 
 static struct record *
-record_new(struct limits *limits, const struct limits_key *key, struct slice bytes, int64_t now)
+record_new(struct id_limits *limits, const struct limits_key *key, struct slice bytes, int64_t now)
 {
     if (map_count(limits->by_key) >= limits->options.records_max) {
         mark("limits_record_pushed_out");
@@ -147,7 +148,7 @@ record_new(struct limits *limits, const struct limits_key *key, struct slice byt
 }
 
 static struct record *
-record_find(struct limits *limits, const struct limits_key *key, int64_t now)
+record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
 {
     struct buffer bytes = {0};
     buffer_append(&bytes, slice_of(key->domain_id, strlen(key->domain_id) + 1));
@@ -166,7 +167,7 @@ record_find(struct limits *limits, const struct limits_key *key, int64_t now)
 /* --- taking ---- */
 
 static void
-tell(struct limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
+tell(struct id_limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
 {
     if (limits->options.log == NULL || limit_take(&limits->lines, now) > 0) {
         limits->lines_left_out++;
@@ -180,40 +181,70 @@ tell(struct limits *limits, enum limits_side side, const struct limits_key *key,
     limits->lines_left_out = 0;
 }
 
-/* The bucket, with the rate that holds now. */
+/* What the domain's settings say at this moment. */
+struct terms {
+    bool is_collected, is_enforced;
+    int64_t rate;
+};
+
+static struct terms
+terms_of(const struct id_limits *limits, enum limits_side side, const char *domain_name)
+{
+    const struct dynamic *dynamic = limits->options.dynamic;
+    const struct side_keys *keys = &side_keys[side];
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain_name;
+    return (struct terms){.is_collected = dynamic_flag(dynamic, keys->is_collected, &filter),
+                          .is_enforced = dynamic_flag(dynamic, keys->is_enforced, &filter),
+                          .rate = dynamic_integer(dynamic, keys->rate, &filter)};
+}
+
+/* One more, or the record as it is. */
+static struct record *
+record_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+             uint32_t count, int64_t now)
+{
+    struct record *record = record_find(limits, key, now);
+    struct record_side *its = &record->sides[side];
+    if (!its->is_used) {
+        its->second = now / SECOND;
+        its->is_new = true;
+    }
+    its->is_used = true;
+    side_end_second(record, side, now / SECOND);
+    its->count += count;
+    return record;
+}
+
+/* The bucket, with the rate that holds now; a new one is full. */
 static struct limit *
 side_bucket(struct record_side *side, int64_t rate, int64_t now)
 {
-    if (!side->is_used)
+    if (side->is_new)
         limit_init(&side->bucket, (double)rate, now);
     else if (side->bucket.rate != (double)rate)
         limit_set_rate(&side->bucket, (double)rate, now);
-    side->is_used = true;
+    side->is_new = false;
     return &side->bucket;
 }
 
-int64_t
-limits_take(struct limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
+static int64_t
+take(struct id_limits *limits, enum limits_side side, const struct limits_key *key, bool is_again,
+     int64_t now)
 {
-    const struct dynamic *dynamic = limits->options.dynamic;
-    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
-    filter.domain_name = key->domain_name;
-    if (!dynamic_flag(dynamic, side_keys[side].is_collected, &filter))
+    struct terms terms = terms_of(limits, side, key->domain_name);
+    if (!terms.is_collected || (is_again && !terms.is_enforced))
         return 0;
-    struct record *record = record_find(limits, key, now);
-    struct record_side *its = &record->sides[side];
-    int64_t rate = dynamic_integer(dynamic, side_keys[side].rate, &filter);
-    if (!its->is_used)
-        its->second = now / SECOND;
-    side_end_second(record, side, now / SECOND);
-    its->count++;
-    int64_t wait = limit_take(side_bucket(its, rate, now), now);
+    struct record *record = record_count(limits, side, key, is_again ? 0 : 1, now);
+    int64_t wait = limit_take(side_bucket(&record->sides[side], terms.rate, now), now);
     if (wait == 0)
         return 0;
-    its->limited_second = now / SECOND;
-    limits_domain_count_limited(record->domain, side);
-    tell(limits, side, key, now);
-    if (!dynamic_flag(dynamic, side_keys[side].is_enforced, &filter)) {
+    record->sides[side].limited_second = now / SECOND;
+    if (!is_again) {
+        limits_domain_count_limited(record->domain, side);
+        tell(limits, side, key, now);
+    }
+    if (!terms.is_enforced) {
         mark("limits_shadow");
         return 0;
     }
@@ -221,10 +252,33 @@ limits_take(struct limits *limits, enum limits_side side, const struct limits_ke
     return wait < LIMITS_KEPT ? wait : LIMITS_KEPT;
 }
 
+int64_t
+limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
+{
+    return take(limits, side, key, false, now);
+}
+
+int64_t
+limits_take_again(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+                  int64_t now)
+{
+    return take(limits, side, key, true, now);
+}
+
+void
+limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+             int64_t now)
+{
+    if (!terms_of(limits, side, key->domain_name).is_collected)
+        return;
+    struct record *record = record_count(limits, side, key, 1, now);
+    limits_domain_count_limited(record->domain, side);
+}
+
 /* --- time ---- */
 
 static void
-forget_unused(struct limits *limits, int64_t now)
+forget_unused(struct id_limits *limits, int64_t now)
 {
     while (!list_is_empty(&limits->used)) {
         struct record *record = list_entry(limits->used.next, struct record, node);
@@ -235,7 +289,7 @@ forget_unused(struct limits *limits, int64_t now)
 }
 
 void
-limits_tick(struct limits *limits, int64_t now)
+limits_tick(struct id_limits *limits, int64_t now)
 {
     forget_unused(limits, now);
     size_t cursor = 0;
@@ -252,7 +306,7 @@ limits_tick(struct limits *limits, int64_t now)
 }
 
 bool
-limits_is_idle(const struct limits *limits)
+limits_is_idle(const struct id_limits *limits)
 {
     return map_count(limits->domains) == 0;
 }
@@ -269,8 +323,8 @@ rate_of(const struct record_side *side, int64_t second)
     return side->count > side->count_before ? side->count : side->count_before;
 }
 
-static uint32_t
-hotter_rate(const struct limits_rate *rate)
+uint32_t
+limits_hotter(const struct limits_rate *rate)
 {
     const uint32_t *both = rate->rate;
     return both[LIMITS_EXTERNAL] > both[LIMITS_INTERNAL] ? both[LIMITS_EXTERNAL]
@@ -285,9 +339,9 @@ keep_hottest(struct limits_rate *rates, size_t *count, size_t count_max,
     size_t place = count_max - 1;
     if (*count < count_max)
         place = (*count)++;
-    else if (hotter_rate(&rates[place]) >= hotter_rate(rate))
+    else if (limits_hotter(&rates[place]) >= limits_hotter(rate))
         return;
-    for (; place > 0 && hotter_rate(&rates[place - 1]) < hotter_rate(rate); place--)
+    for (; place > 0 && limits_hotter(&rates[place - 1]) < limits_hotter(rate); place--)
         rates[place] = rates[place - 1];
     rates[place] = *rate;
 }
@@ -307,7 +361,7 @@ record_rate(const struct record *record, int64_t second)
 }
 
 size_t
-limits_hottest(const struct limits *limits, const char *domain_id, int64_t now, size_t count_max,
+limits_hottest(const struct id_limits *limits, const char *domain_id, int64_t now, size_t count_max,
                struct arena *arena, struct limits_rate **rates)
 {
     check(count_max > 0);
@@ -318,7 +372,7 @@ limits_hottest(const struct limits *limits, const char *domain_id, int64_t now, 
         if (domain_id != NULL && strcmp(record->key, domain_id) != 0)
             continue;
         struct limits_rate rate = record_rate(record, now / SECOND);
-        if (hotter_rate(&rate) > 0)
+        if (limits_hotter(&rate) > 0)
             keep_hottest(*rates, &count, count_max, &rate);
     }
     for (size_t i = 0; i < count; i++) {

@@ -29,10 +29,10 @@ struct limits_options {
     size_t records_max;      /* 0: a default */
 };
 
-struct limits;
+struct id_limits;
 
-struct limits *limits_new(const struct limits_options *options);
-void limits_free(struct limits *limits);
+struct id_limits *limits_new(const struct limits_options *options);
+void limits_free(struct id_limits *limits);
 
 /* Whose call or task it is. */
 struct limits_key {
@@ -41,14 +41,20 @@ struct limits_key {
 };
 /* One more call or task at this moment of the monotonic clock. 0: it may go; else it is held off,
  * and this is how long until the next one may go, ns, at most LIMITS_KEPT. */
-int64_t limits_take(struct limits *limits, enum limits_side side, const struct limits_key *key,
+int64_t limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                     int64_t now);
+/* The same for one that was held off before: it is not counted once more. */
+int64_t limits_take_again(struct id_limits *limits, enum limits_side side,
+                          const struct limits_key *key, int64_t now);
+/* One that has to wait behind others of its id: only counted. */
+void limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+                  int64_t now);
 
 /* Forgets what was not used lately and tells the metrics. To be called about once a second while
  * limits_is_idle is false. */
-void limits_tick(struct limits *limits, int64_t now);
+void limits_tick(struct id_limits *limits, int64_t now);
 /* Nothing is counted, and the metrics know it. */
-bool limits_is_idle(const struct limits *limits);
+bool limits_is_idle(const struct id_limits *limits);
 
 /* An id and its calls or tasks per second: the higher one of the second that runs and the last. */
 struct limits_rate {
@@ -56,9 +62,11 @@ struct limits_rate {
     uint32_t rate[LIMITS_SIDES];
     bool is_limited[LIMITS_SIDES]; /* one was held off, or would have been, in these two seconds */
 };
+/* The rate of the busier side. */
+uint32_t limits_hotter(const struct limits_rate *rate);
 /* The ids with the highest rates (of either side), the highest first, at most `count_max`;
  * domain_id NULL: of all domains. In the arena; returns how many. */
-size_t limits_hottest(const struct limits *limits, const char *domain_id, int64_t now,
+size_t limits_hottest(const struct id_limits *limits, const char *domain_id, int64_t now,
                       size_t count_max, struct arena *arena, struct limits_rate **rates);
 
 #endif

@@ -17,7 +17,7 @@ struct fixture {
     struct metrics *metrics;
     struct log log;
     struct buffer lines;
-    struct limits *limits;
+    struct id_limits *limits;
 };
 
 static void
