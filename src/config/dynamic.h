@@ -7,9 +7,9 @@
  *
  * The first entry in file order whose constraints all equal the asker's filters wins; else the last
  * entry without constraints; else the default of the table (keys.h). An entry with a constraint
- * that the asker does not carry never matches. A value of the wrong type is told in the log and the
- * default is taken. Unknown keys are told in the log (Cadence has hundreds) and kept out. A file
- * that cannot be read or parsed keeps the values as they were.
+ * that the asker does not carry never matches. Unknown keys are told in the log (Cadence has
+ * hundreds) and kept out. A file that cannot be read or parsed, or has a value of a wrong type, is
+ * refused as a whole: the values stay as they were.
  *
  * A set of values is immutable. The owner reads the file again when it changed, publishes a new set
  * by pointer swap, and frees the old one when every loop has passed on: so a text that was read
@@ -52,8 +52,9 @@ must_use struct error *dynamic_load(struct dynamic *dynamic, struct slice yaml, 
  * else nothing is followed. Yields. Errors: as file_load, ERR_BAD_REQUEST. */
 must_use struct error *dynamic_follow(struct dynamic *dynamic, const char *file, int64_t interval,
                                       struct arena *arena);
-/* How often a server looks: dynamicconfig.filebased.pollInterval, but not more often than this. */
-#define DYNAMIC_INTERVAL_MIN 5000000000LL
+/* How often a server looks: dynamicconfig.filebased.pollInterval, but at least this often: a limit
+ * that is lowered in a storm has to hold within a second. */
+#define DYNAMIC_INTERVAL_MAX 500000000LL
 int64_t dynamic_interval(const struct config *config);
 /* Where it was made, and by nobody else any more in use. Yields if a file was followed, or an old
  * set is still on its way out. NULL is fine. */

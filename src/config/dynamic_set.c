@@ -43,7 +43,6 @@ struct constraint {
 
 struct entry {
     struct value value;
-    bool has_value; /* false: of the wrong type; when chosen, the default is taken */
     vector_of(struct constraint) constraints;
 };
 
@@ -138,7 +137,7 @@ read_constraints(struct reading *reading, enum dynamic_key key, const struct con
     }
 }
 
-/* A value; one of the wrong type is told. In quotes a number or flag is a text, as in Cadence. */
+/* A value of the key's type. In quotes a number or flag is a text, as in Cadence. */
 static void
 read_value(struct reading *reading, enum dynamic_key key, const struct config_part *part,
            struct entry *entry)
@@ -153,10 +152,8 @@ read_value(struct reading *reading, enum dynamic_key key, const struct config_pa
             part->is_quoted ? "the text " : "", config_part_describe(part, reading->arena));
     else
         reason = value_of_part(rule, part, reading->set->arena, &entry->value);
-    entry->has_value = reason == NULL;
     if (reason != NULL)
-        tell(reading, "a dynamic setting has a value of the wrong type; the default is taken",
-             dynamic_rows[key].name, part->line, reason);
+        faults_add(reading->faults, part->line, dynamic_rows[key].name, "%s", reason);
 }
 
 static void
@@ -180,7 +177,6 @@ read_entry(struct reading *reading, enum dynamic_key key, const struct config_pa
     }
     if (!has_value)
         faults_add(reading->faults, part->line, name, "an entry without a value");
-    check(!entry.has_value || entry.value.type == dynamic_rows[key].rule.type);
     vector_push_in(&reading->set->entries[key], reading->set->arena, entry);
 }
 
@@ -285,7 +281,7 @@ dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
             break;
         }
     }
-    return chosen == NULL || !chosen->has_value ? NULL : &chosen->value;
+    return chosen == NULL ? NULL : &chosen->value;
 }
 
 size_t
