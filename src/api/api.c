@@ -44,6 +44,7 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
+    {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
 };

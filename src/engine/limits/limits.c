@@ -208,6 +208,7 @@ record_count(struct id_limits *limits, enum limits_side side, const struct limit
     struct record_side *its = &record->sides[side];
     if (!its->is_used) {
         its->second = now / SECOND;
+        its->limited_second = INT64_MIN;
         its->is_new = true;
     }
     its->is_used = true;
@@ -355,7 +356,7 @@ record_rate(const struct record *record, int64_t second)
     for (int side = 0; side < LIMITS_SIDES; side++) {
         const struct record_side *its = &record->sides[side];
         rate.rate[side] = rate_of(its, second);
-        rate.is_limited[side] = its->limited_second > 0 && its->limited_second + 1 >= second;
+        rate.is_limited[side] = its->is_used && its->limited_second >= second - 1;
     }
     return rate;
 }
