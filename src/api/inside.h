@@ -12,6 +12,7 @@ struct api_loop {
     struct latch open;  /* as many */
     struct map *askers; /* query id → struct asker: queries that wait for an answer */
     size_t asked_bytes; /* of them, about */
+    struct map *quotas; /* kind and domain → struct quota; NULL: none was asked for yet */
 };
 
 struct api {
@@ -19,6 +20,8 @@ struct api {
     atomic_bool is_draining;
     struct api_loop *loops; /* one each */
     unsigned loop_count;
+    struct quotas *quotas;
+    uint8_t *quota_kinds; /* by index of the method */
 };
 
 /* The api that a call came to. */
@@ -78,6 +81,15 @@ must_use struct error *caller_check_strong_queries(const struct caller *caller,
 /* Hooks of the table. */
 struct error *api_admit(struct rpc_call *call);
 struct error *api_refine(struct rpc_call *call, struct error *err);
+
+/* --- quotas (quota.c) ----------------------------------------------------------------------------
+ */
+
+void quota_init(struct api *api);
+void quota_free(struct api *api);
+/* One more call about a domain that is there. Error: ERR_SERVICE_BUSY, it or the host had too many
+ * (H-026). No yield. */
+must_use struct error *quota_check(struct rpc_call *call, const char *domain);
 
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
