@@ -69,9 +69,8 @@ method_state_init(struct method_state *state, const struct rpc_method *method,
     struct wire_method wire;
     bool is_known = wire_method_find(slice_text(method->path), &wire);
     check_that(is_known, "%s stands in no proto", method->path);
-    *state = (struct method_state){.method = method,
-                                   .wire = wire,
-                                   .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
+    *state = (struct method_state){
+        .method = method, .wire = wire, .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
 }
 
 static void
@@ -202,9 +201,8 @@ count_error(struct rpc_call *call, enum error_kind kind)
         counter_add(series->errors, 1);
     char name[96];
     snprintf(name, sizeof name, "cadence_errors_%s", error_kind_name(kind));
-    const char *labels[] = {"cadence_service",      service_label, "operation",
-                            call->state->wire.name, "domain",      series->domain,
-                            NULL};
+    const char *labels[] = {"cadence_service", service_label,  "operation", call->state->wire.name,
+                            "domain",          series->domain, NULL};
     counter_add(metrics_counter(call->service->metrics, name, "Calls that failed so.", labels), 1);
 }
 

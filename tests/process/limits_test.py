@@ -41,6 +41,8 @@ history.workflowIDExternalRPS:
 - value: 100
   constraints: {}
 """
+REQUEST = workflow_api.SignalWithStartWorkflowExecutionRequest
+RESPONSE = workflow_api.SignalWithStartWorkflowExecutionResponse
 registry = Registry()
 
 
@@ -78,7 +80,7 @@ async def register(server, *names):
 
 
 def signal_with_start(domain, workflow_id, number):
-    return workflow_api.SignalWithStartWorkflowExecutionRequest(
+    return REQUEST(
         start_request=workflow_api.StartWorkflowExecutionRequest(
             domain=domain,
             workflow_id=workflow_id,
@@ -100,8 +102,8 @@ class Storm:
         self.channel = grpc.aio.insecure_channel(server.grpc)
         self.call = self.channel.unary_unary(
             "/uber.cadence.api.v1.WorkflowAPI/SignalWithStartWorkflowExecution",
-            request_serializer=workflow_api.SignalWithStartWorkflowExecutionRequest.SerializeToString,
-            response_deserializer=workflow_api.SignalWithStartWorkflowExecutionResponse.FromString,
+            request_serializer=REQUEST.SerializeToString,
+            response_deserializer=RESPONSE.FromString,
         )
         self.passed = self.refused = self.number = 0
 

@@ -254,7 +254,8 @@ take(struct id_limits *limits, enum limits_side side, const struct limits_key *k
 }
 
 int64_t
-limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
+limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+            int64_t now)
 {
     return take(limits, side, key, false, now);
 }
