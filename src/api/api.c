@@ -4,6 +4,7 @@
 #include "api/inside.h"
 
 #define API_PATH(service, name) "/uber.cadence.api.v1." service "/" name
+#define ADMIN_PATH              "/uber.cadence.admin.v1.AdminAPI/"
 
 static const struct rpc_method methods[] = {
     {API_PATH("MetaAPI", "Health"), api_health},
@@ -44,6 +45,10 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
+    {ADMIN_PATH "GetDynamicConfig", api_get_dynamic_config},
+    {ADMIN_PATH "UpdateDynamicConfig", api_update_dynamic_config},
+    {ADMIN_PATH "RestoreDynamicConfig", api_restore_dynamic_config},
+    {ADMIN_PATH "ListDynamicConfig", api_list_dynamic_config},
     {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},

@@ -27,6 +27,7 @@ struct api_store_port {
 
 struct engine;
 struct matching;
+struct settings;
 
 struct api_options {
     struct domains *domains;
@@ -34,6 +35,7 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
+    struct settings *settings; /* NULL: dynamic settings are not changed by calls */
     const _Atomic(enum server_phase) *phase;
     struct api_store_port store;
 };

@@ -106,6 +106,10 @@ struct error *api_delete_domain(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
 struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_get_dynamic_config(struct rpc_call *call);
+struct error *api_update_dynamic_config(struct rpc_call *call);
+struct error *api_restore_dynamic_config(struct rpc_call *call);
+struct error *api_list_dynamic_config(struct rpc_call *call);
 
 struct error *api_start_workflow(struct rpc_call *call);
 struct error *api_signal_workflow(struct rpc_call *call);

@@ -27,6 +27,7 @@
 #include "config/keys.h"
 
 struct dynamic;
+struct value;
 
 /* What the asker is about; NULL / negative: not known. */
 struct dynamic_filter {
@@ -47,6 +48,12 @@ struct dynamic *dynamic_new(const struct log *log);
  * loops run. Errors: ERR_BAD_REQUEST, all faults of the file, "file:line: key: sentence" each. */
 must_use struct error *dynamic_load(struct dynamic *dynamic, struct slice yaml, const char *file,
                                     struct arena *arena);
+/* The same for settings that are kept elsewhere: they stand over those of the file, key by key:
+ * where one of their entries fits the asker it wins. */
+must_use struct error *dynamic_load_stored(struct dynamic *dynamic, struct slice yaml,
+                                           const char *origin, struct arena *arena);
+/* Would it be loaded? */
+must_use struct error *dynamic_check(struct slice yaml, const char *file, struct arena *arena);
 /* Reads the file now, and again whenever it changed, looking every `interval` ns. Starts a fiber on
  * the current loop (must be loop 0), which ends with dynamic_free. The first read must succeed,
  * else nothing is followed. Yields. Errors: as file_load, ERR_BAD_REQUEST. */
@@ -72,6 +79,14 @@ int64_t dynamic_duration(const struct dynamic *dynamic, enum dynamic_key key,
                          const struct dynamic_filter *filter); /* ns */
 const char *dynamic_text(const struct dynamic *dynamic, enum dynamic_key key,
                          const struct dynamic_filter *filter);
+/* Any of them (value.h); lives until the next yield. */
+const struct value *dynamic_value(const struct dynamic *dynamic, enum dynamic_key key,
+                                  const struct dynamic_filter *filter);
+/* The key with this name; DYNAMIC_KEY_COUNT: there is none. */
+enum dynamic_key dynamic_find_key(const char *name);
+/* Sets the field of the filter that a constraint of this name is compared with. False: there is no
+ * such constraint, or it is a number and the text is none. */
+must_use bool dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *text);
 /* A list of texts, in the arena, NULL-terminated. */
 const char *const *dynamic_list(const struct dynamic *dynamic, enum dynamic_key key,
                                 const struct dynamic_filter *filter, struct arena *arena);

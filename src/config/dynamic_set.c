@@ -180,12 +180,19 @@ read_entry(struct reading *reading, enum dynamic_key key, const struct config_pa
     vector_push_in(&reading->set->entries[key], reading->set->arena, entry);
 }
 
+enum dynamic_key
+dynamic_find_key(const char *name)
+{
+    enum dynamic_key key = 0;
+    while (key < DYNAMIC_KEY_COUNT && strcmp(dynamic_rows[key].name, name) != 0)
+        key++;
+    return key;
+}
+
 static void
 read_key(struct reading *reading, const struct config_part *part)
 {
-    enum dynamic_key key = 0;
-    while (key < DYNAMIC_KEY_COUNT && strcmp(dynamic_rows[key].name, part->name) != 0)
-        key++;
+    enum dynamic_key key = dynamic_find_key(part->name);
     if (key == DYNAMIC_KEY_COUNT) {
         log_info(reading->log, "a dynamic setting has no meaning here", log_text("key", part->name),
                  log_text("file", reading->faults->file), log_number("line", part->line));
@@ -251,6 +258,30 @@ constraint_holds(const struct constraint *constraint, const struct dynamic_filte
         return false;
     }
     unreachable("constraint %d", (int)constraint->kind);
+}
+
+bool
+dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *text)
+{
+    int64_t number = 0;
+    bool is_number = text_parse_int64(slice_text(text), 0, INT32_MAX, &number);
+    switch (find_constraint(name)) {
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        filter->field = text;                                                                      \
+        return true;
+        TEXT_CONSTRAINTS(X)
+#undef X
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        filter->field = (int)number;                                                               \
+        return is_number;
+        NUMBER_CONSTRAINTS(X)
+#undef X
+    case CONSTRAINT_KIND_COUNT:
+        break;
+    }
+    return false;
 }
 
 static bool
