@@ -85,7 +85,7 @@ TEST(dynamic, without_a_file_all_is_as_the_table_says)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, every_type_is_read_from_the_file)
+TEST(dynamic, every_type_is_read_from_the_file, "H-017")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct dynamic *dynamic = dynamic_of("system.maxRetentionDays: [{value: 90}]\n"
@@ -105,7 +105,7 @@ TEST(dynamic, every_type_is_read_from_the_file)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, the_first_entry_that_fits_the_asker_wins)
+TEST(dynamic, the_first_entry_that_fits_the_asker_wins, "H-017", "H-018")
 {
     struct dynamic *dynamic = dynamic_of("frontend.maxBadBinaries:\n"
                                          "- value: 1\n"
@@ -124,7 +124,7 @@ TEST(dynamic, the_first_entry_that_fits_the_asker_wins)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, of_entries_without_constraints_the_last_one_holds)
+TEST(dynamic, of_entries_without_constraints_the_last_one_holds, "H-018")
 {
     struct dynamic *dynamic = dynamic_of("frontend.maxBadBinaries:\n"
                                          "- value: 1\n"
@@ -137,7 +137,7 @@ TEST(dynamic, of_entries_without_constraints_the_last_one_holds)
     dynamic_free(dynamic);
 }
 
-TEST(dynamic, without_a_fitting_entry_the_default_holds)
+TEST(dynamic, without_a_fitting_entry_the_default_holds, "H-018")
 {
     struct dynamic *dynamic = dynamic_of("frontend.maxBadBinaries:\n"
                                          "- value: 1\n"
@@ -151,7 +151,7 @@ TEST(dynamic, without_a_fitting_entry_the_default_holds)
 }
 
 /* The asker of this key carries a domain name and nothing else. */
-TEST(dynamic, an_entry_with_a_constraint_that_nobody_carries_never_matches)
+TEST(dynamic, an_entry_with_a_constraint_that_nobody_carries_never_matches, "H-018")
 {
     struct notes notes = {0};
     struct log log = log_of(&notes);
@@ -354,7 +354,7 @@ change_story(void *argument)
     story->is_over = true;
 }
 
-TEST(dynamic, a_changed_file_is_read_again_and_a_broken_one_is_told_once)
+TEST(dynamic, a_changed_file_is_read_again_and_a_broken_one_is_told_once, "H-019")
 {
     struct notes notes = {0};
     struct story story = {.log = log_of(&notes)};
