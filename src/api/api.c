@@ -52,6 +52,11 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("GetDomainAsyncWorkflowConfiguraton"), api_get_async_configuration},
     {ADMIN_PATH("UpdateDomainAsyncWorkflowConfiguraton"), api_update_async_configuration},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
+    {ADMIN_PATH("GetDynamicConfig"), api_get_dynamic_config},
+    {ADMIN_PATH("UpdateDynamicConfig"), api_update_dynamic_config},
+    {ADMIN_PATH("RestoreDynamicConfig"), api_restore_dynamic_config},
+    {ADMIN_PATH("ListDynamicConfig"), api_list_dynamic_config},
+    {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
 };

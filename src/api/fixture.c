@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "settings/settings.h"
 #include "wire/names.h"
 
 /* --- the server ----------------------------------------------------------------------------------
@@ -30,6 +31,7 @@ open_owners(struct fixture *fixture)
     struct domains_options domains = {
         .store = fixture->store, .group = fixture->group, .dynamic = fixture->dynamic};
     EXPECT_OK(domains_open(&domains, fixture->arena, &fixture->domains));
+    EXPECT_OK(settings_open(fixture->store, fixture->dynamic, fixture->arena, &fixture->settings));
     fixture->matching = matching_new(&(struct matching_options){.store = fixture->store,
                                                                 .dynamic = fixture->dynamic,
                                                                 .metrics = fixture->metrics,
@@ -79,6 +81,7 @@ open_door(struct fixture *fixture, const char *address)
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
                                                  .matching = fixture->matching,
+                                                 .settings = fixture->settings,
                                                  .phase = &fixture->phase,
                                                  .log = &fixture->log});
     struct rpc_table table = api_table(fixture->api);
@@ -183,6 +186,7 @@ fixture_close(struct fixture *fixture)
     engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
     matching_free(fixture->matching);
     domains_close(fixture->domains);
+    settings_close(fixture->settings);
     store_close(fixture->store);
     metrics_free(fixture->metrics);
     dynamic_free(fixture->dynamic);

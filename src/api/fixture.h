@@ -29,6 +29,7 @@ struct fixture {
     struct metrics *metrics;
     struct store *store;
     struct domains *domains;
+    struct settings *settings;
     struct matching *matching;
     _Atomic(struct engine *) engine;
     struct api *api;

@@ -14,6 +14,7 @@ struct api_loop {
     size_t asked_bytes; /* of them, about */
     unsigned diagnoses; /* that were asked for here */
     bool is_diagnosing; /* a fiber works on them */
+    struct map *quotas; /* kind and domain → struct quota; NULL: none was asked for yet */
 };
 
 struct api {
@@ -21,6 +22,8 @@ struct api {
     atomic_bool is_draining;
     struct api_loop *loops; /* one each */
     unsigned loop_count;
+    struct quotas *quotas;
+    uint8_t *quota_kinds; /* by index of the method */
 };
 
 /* The api that a call came to. */
@@ -83,6 +86,15 @@ struct api_loop *api_here(struct api *api);
 struct error *api_admit(struct rpc_call *call);
 struct error *api_refine(struct rpc_call *call, struct error *err);
 
+/* --- quotas (quota.c) ----------------------------------------------------------------------------
+ */
+
+void quota_init(struct api *api);
+void quota_free(struct api *api);
+/* One more call about a domain that is there. Error: ERR_SERVICE_BUSY, it or the host had too many
+ * (H-026). No yield. */
+must_use struct error *quota_check(struct rpc_call *call, const char *domain);
+
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
@@ -101,6 +113,11 @@ struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_get_async_configuration(struct rpc_call *call);
 struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
+struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_get_dynamic_config(struct rpc_call *call);
+struct error *api_update_dynamic_config(struct rpc_call *call);
+struct error *api_restore_dynamic_config(struct rpc_call *call);
+struct error *api_list_dynamic_config(struct rpc_call *call);
 
 struct error *api_start_workflow(struct rpc_call *call);
 struct error *api_signal_workflow(struct rpc_call *call);

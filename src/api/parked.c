@@ -78,6 +78,7 @@ api_new(const struct api_options *options)
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
     api->loop_count = loop_count();
+    quota_init(api);
     api->loops = memory_zalloc(api->loop_count, sizeof *api->loops);
     for (unsigned i = 0; i < api->loop_count; i++) {
         list_init(&api->loops[i].parked);
@@ -120,6 +121,7 @@ api_free(struct api *api)
     on_each_loop(api, wait_for_all);
     for (unsigned i = 0; i < api->loop_count; i++)
         map_free(api->loops[i].askers);
+    quota_free(api);
     memory_free(api->loops);
     memory_free(api);
 }

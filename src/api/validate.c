@@ -38,6 +38,7 @@ found_domain(struct rpc_call *call, const struct domain *domain, struct call_dom
     *found = (struct call_domain){.id = arena_text(call->arena, domain->id),
                                   .name = arena_text(call->arena, domain->name),
                                   .domain = domain};
+    rpc_note_domain(call, found->name);
 }
 
 struct error *
@@ -51,8 +52,9 @@ validate_domain(struct rpc_call *call, const char *name, struct call_domain *fou
     const struct domain *domain = domains_find_name(api->options.domains, name);
     if (domain == NULL)
         return domain_error_unknown(name, call->arena);
+    bool is_first = !rpc_has_domain(call); /* a handler may ask for another domain too */
     found_domain(call, domain, found);
-    return NULL;
+    return is_first ? quota_check(call, found->name) : NULL;
 }
 
 struct error *

@@ -28,8 +28,8 @@ struct call_domain {
     const struct domain *domain; /* until the next yield */
 };
 
-/* The domain of a request by its name: set, not too long, and there. Error also:
- * ERR_ENTITY_NOT_EXISTS. */
+/* The domain of a request by its name: set, not too long, there, and within its quota. Errors also:
+ * ERR_ENTITY_NOT_EXISTS, ERR_SERVICE_BUSY. */
 must_use struct error *validate_domain(struct rpc_call *call, const char *name,
                                        struct call_domain *found);
 /* By the id in a token; sets the limits' domain too. Error also: ERR_ENTITY_NOT_EXISTS. */

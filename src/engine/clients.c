@@ -40,6 +40,7 @@ engine_step_start(struct engine *engine, const char *domain_id, struct start_wis
                               .may_be_missing = true,
                               .policy = request->active_cluster_selection_policy,
                               .range_id = wish->range_id,
+                              .is_call = wish->is_call,
                               .decide = decide_start,
                               .context = wish};
     return engine_step(engine, &step, arena);
@@ -49,7 +50,7 @@ struct error *
 engine_start(struct engine *engine, const char *domain_id, const struct start_command *command,
              struct arena *arena, struct start_answer *answer)
 {
-    struct start_wish wish = {.command = command, .answer = answer};
+    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
     return engine_step_start(engine, domain_id, &wish, arena);
 }
 
@@ -58,7 +59,7 @@ engine_signal_with_start(struct engine *engine, const char *domain_id,
                          const struct start_command *command, struct arena *arena,
                          struct start_answer *answer)
 {
-    struct start_wish wish = {.command = command, .answer = answer};
+    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
     return engine_step_start(engine, domain_id, &wish, arena);
 }
 
@@ -75,6 +76,7 @@ engine_signal(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_signal,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -94,6 +96,7 @@ engine_request_cancel(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_request_cancel,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -131,7 +134,11 @@ static void
 reset_on_loop(void *argument)
 {
     struct reset_call *call = argument;
-    call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
+    struct run_key key = {call->wanted.domain_id,
+                          workflow_of(call->wanted.request->workflow_execution), ""};
+    call->err = shard_admit(call->shard, &key, call->arena);
+    if (call->err == NULL)
+        call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
 }
 
 struct error *

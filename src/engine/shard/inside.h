@@ -7,6 +7,7 @@
 #ifndef CADENZA_ENGINE_SHARD_INSIDE_H
 #define CADENZA_ENGINE_SHARD_INSIDE_H
 
+#include "base/priority.h"
 #include "base/tree.h"
 #include "engine/shard/shard.h"
 #include "fiber/loop.h"
@@ -75,6 +76,7 @@ enum transfer_state {
     TRANSFER_WAITING,   /* in outbox.waiting */
     TRANSFER_REFUSED,   /* in outbox.refused */
     TRANSFER_HELD,      /* in outbox.held: its run is not active here */
+    TRANSFER_DELAYED,   /* in the queue of its workflow id (pace.c) */
     TRANSFER_OFFERED,   /* in no list */
 };
 
@@ -85,6 +87,7 @@ struct transfer {
     struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
     const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
     bool is_errand;
+    bool is_paced;         /* of a task: it has waited for its turn */
     bool waits_for_domain; /* of an errand that failed: some domain was not active here */
     bool is_repeat;        /* of an errand: it was begun before, or may have been */
     unsigned attempts;     /* of an errand that failed */
@@ -99,6 +102,14 @@ struct errands {
     unsigned running;
     struct map *lines;     /* name → struct line: who waits until others are done */
     size_t accepted_count; /* rows that stand in lines, or will */
+};
+
+/* Tasks that wait because their workflow id had too many (pace.c). */
+struct pace {
+    struct map *queues;    /* domain id, NUL, workflow id → struct pace_queue */
+    struct priority turns; /* of the queues, by when the next task may go */
+    uint64_t sequence;
+    int64_t tick_time; /* monotonic: when the limits want to know the time; NEVER: they do not */
 };
 
 struct outbox {
@@ -116,6 +127,7 @@ struct outbox {
     int64_t flush_time;          /* monotonic: when the deletes go on their own; NEVER: none */
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
     struct errands errands;
+    struct pace pace;
     struct fiber_cond changed;
 };
 
@@ -217,6 +229,7 @@ struct shard {
     struct latch busy; /* fibers of the shard itself: burials, retaking */
     bool runs_errands;
     struct latch errands; /* fibers, of all tenures */
+    struct id_limits *limits;
     struct counter *taken_count, *lost_count;
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
@@ -327,6 +340,17 @@ must_use bool line_enter(struct errands *errands, struct transfer *transfer);
 /* It is gone; the next of its line is ready. */
 void line_leave(struct errands *errands, const struct transfer *transfer);
 void lines_free(struct errands *errands);
+
+/* --- pace.c ---- */
+
+void pace_init(struct tenure *tenure);
+void pace_free(struct tenure *tenure);
+/* Is a task that was never offered to wait for the limit of its workflow id? Then it is in a queue
+ * there. */
+bool pace_holds(struct tenure *tenure, struct transfer *transfer);
+/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
+ */
+int64_t pace_wake(struct tenure *tenure);
 
 /* --- alarms.c ---- */
 

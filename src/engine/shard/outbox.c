@@ -39,6 +39,7 @@ outbox_init(struct tenure *tenure, size_t known_max)
     list_init(&outbox->refused);
     list_init(&outbox->held);
     errands_init(tenure);
+    pace_init(tenure);
     fiber_cond_init(&outbox->changed);
 }
 
@@ -49,6 +50,7 @@ outbox_free(struct tenure *tenure)
     errands_free(tenure);
     size_t cursor = 0;
     void *value;
+    pace_free(tenure);
     while (map64_next(outbox->known, &cursor, NULL, &value))
         memory_free(value);
     map64_free(outbox->known);
@@ -216,6 +218,9 @@ outbox_offer(struct tenure *tenure)
             errands_add(tenure, transfer);
             continue;
         }
+        if (!transfer->is_paced && pace_holds(tenure, transfer))
+            continue;
+        transfer->is_paced = true;          /* its turn has come, also if it is refused */
         transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
         if (port->offer(port->context, &transfer->task))
             continue;
@@ -431,6 +436,8 @@ outbox_work(struct tenure *tenure, struct arena *arena)
             log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
         next = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
     }
+    int64_t pace_time = pace_wake(tenure);
+    next = next < pace_time ? next : pace_time;
     outbox_offer(tenure);
     int64_t errand_time = errands_wake(tenure);
     next = next < errand_time ? next : errand_time;

@@ -24,6 +24,7 @@
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "engine/command/command.h"
+#include "engine/limits/limits.h"
 #include "route/task.h"
 
 /* What the shard needs from the world; filled by server/ or a test. */
@@ -96,6 +97,7 @@ struct shard_step {
     bool may_be_missing; /* decide even if there is no run (a start); else ERR_ENTITY_NOT_EXISTS */
     /* What the run that a start begins belongs to; NULL: to nothing but its domain. */
     const API(ActiveClusterSelectionPolicy) *policy;
+    bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
@@ -116,6 +118,14 @@ struct shard_step {
  * ERR_CANCELLED. */
 must_use struct error *shard_step(struct shard *shard, const struct shard_step *step,
                                   struct arena *arena);
+
+/* One more call of a client on this workflow id. Error: ERR_SERVICE_BUSY, when the id had more of
+ * them than its domain allows. Does not yield. */
+must_use struct error *shard_admit(struct shard *shard, const struct run_key *key,
+                                   struct arena *arena);
+/* The workflow ids that are called most, or get most tasks, just now (limits.h). Does not yield. */
+size_t shard_hottest(const struct shard *shard, const char *domain_id, size_t count_max,
+                     struct arena *arena, struct limits_rate **rates);
 
 /* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
  */

@@ -316,6 +316,9 @@ visit_run(struct visit *visit)
 struct error *
 shard_step(struct shard *shard, const struct shard_step *wanted, struct arena *arena)
 {
+    struct error *refusal = wanted->is_call ? shard_admit(shard, &wanted->key, arena) : NULL;
+    if (refusal != NULL)
+        return refusal;
     for (int attempt = 1;; attempt++) {
         struct visit visit = {.wanted = wanted, .arena = arena};
         struct error *err = tenure_enter(shard, wanted->range_id, arena, &visit.tenure);
