@@ -107,8 +107,11 @@ submit_request(struct tenure *tenure, STORED(TransferRow) *row, struct arena *ar
 struct error *
 shard_accept(struct shard *shard, STORED(TransferRow) *row, struct arena *arena)
 {
+    struct run_key key = {row->domain_id, row->workflow_id, ""};
     struct tenure *tenure;
-    struct error *err = tenure_enter(shard, 0, arena, &tenure);
+    struct error *err = shard_admit(shard, &key, arena);
+    if (err == NULL)
+        err = tenure_enter(shard, 0, arena, &tenure);
     if (err != NULL)
         return err;
     check(row->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST);

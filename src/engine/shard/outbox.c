@@ -21,11 +21,12 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define FLUSH_DELAY   (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
-#define DELETES_MAX   512              /* then they go at once; also in one batch */
-#define REFUSED_DELAY (100 * NS_PER_MS)
-#define REFUSED_MAX   64 /* refusals in a row: then all wait */
-#define READ_DELAY    (500 * NS_PER_MS)
+#define FLUSH_DELAY    (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
+#define DELETES_MAX    512              /* then they go at once; also in one batch */
+#define REFUSED_DELAY  (100 * NS_PER_MS)
+#define REFUSED_MAX    64 /* refusals in a row: then all wait */
+#define READ_DELAY     (500 * NS_PER_MS)
+#define READ_BYTES_MAX ((size_t)8 * 1024 * 1024) /* of one page */
 
 void
 outbox_init(struct tenure *tenure, size_t known_max)
@@ -384,16 +385,18 @@ outbox_read(struct tenure *tenure, struct arena *arena)
     if (err != NULL)
         return err;
     struct rows rows;
+    scoped(arena_drop) struct arena *page = arena_new(0); /* requests in rows may be large */
     struct scan scan = {.partition = tenure->shard->partition,
                         .kind = ROW_TRANSFER,
-                        .from = transfer_key(outbox->unread_from, arena),
-                        .rows_max = outbox->known_max - outbox->known_max / 2};
-    err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
+                        .from = transfer_key(outbox->unread_from, page),
+                        .rows_max = outbox->known_max - outbox->known_max / 2,
+                        .bytes_max = READ_BYTES_MAX};
+    err = store_scan(tenure->shard->options.store, &scan, page, &rows);
+    for (size_t i = 0; err == NULL && !tenure->is_over && i < rows.count; i++)
+        err = outbox_take_row(tenure, &rows.row[i], page);
     if (err != NULL || tenure->is_over)
-        return err;
-    for (size_t i = 0; err == NULL && i < rows.count; i++)
-        err = outbox_take_row(tenure, &rows.row[i], arena);
-    if (err == NULL && !rows.has_more && ticket == outbox->unread_ticket)
+        return err == NULL ? NULL : error_copy(arena, err);
+    if (!rows.has_more && ticket == outbox->unread_ticket)
         outbox->unread_from = 0; /* none was left meanwhile */
     return err;
 }
