@@ -43,8 +43,6 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "FailoverDomain"), api_failover_domain},
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
-    {"/uber.cadence.admin.v1.AdminAPI/GetDomainIsolationGroups", api_get_isolation_groups},
-    {"/uber.cadence.admin.v1.AdminAPI/UpdateDomainIsolationGroups", api_update_isolation_groups},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
