@@ -226,7 +226,8 @@ health(void *argument)
     EXPECT(!response->ok);
     EXPECT_TEXT(response->message, "ShuttingDown");
 
-    const char *labels[] = {"cadence_service", "cadence_frontend", "operation", "Health", NULL};
+    const char *labels[] = {"cadence_service", "cadence_frontend", "operation", "Health",
+                            "domain",          "_unknown_",        NULL};
     EXPECT_EQ(counter_value(metrics_counter(fixture.metrics, "cadence_requests",
                                             "Calls that arrived.", labels)),
               2);

@@ -130,6 +130,28 @@ api_update_domain(struct rpc_call *call)
 }
 
 struct error *
+api_get_async_configuration(struct rpc_call *call)
+{
+    const ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *request =
+        (const ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *)call->request;
+    ADMIN(GetDomainAsyncWorkflowConfiguratonResponse) *response =
+        (ADMIN(GetDomainAsyncWorkflowConfiguratonResponse) *)call->response;
+    const struct domain *domain = domains_find_name(api_of(call)->options.domains, request->domain);
+    if (domain == NULL)
+        return domain_error_unknown(request->domain, call->arena);
+    response->configuration = show_domain(domain, call->arena)->async_workflow_config;
+    return NULL;
+}
+
+struct error *
+api_update_async_configuration(struct rpc_call *call)
+{
+    const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request =
+        (const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *)call->request;
+    return domains_async(api_of(call)->options.domains, request, call->arena, NULL);
+}
+
+struct error *
 api_deprecate_domain(struct rpc_call *call)
 {
     const API(DeprecateDomainRequest) *request = (const API(DeprecateDomainRequest) *)call->request;

@@ -77,11 +77,21 @@ start_times(struct fixture *fixture)
                          "A valid DelayStartSeconds is not set on request.");
     EXPECT_START_REFUSED(fixture, request->jitter_start = presence_make_duration(arena, -5),
                          "A valid JitterStartSeconds is not set on request (negative).");
-    EXPECT_START_REFUSED(fixture, request->cron_schedule = "@hourly",
-                         "CronSchedule is not served by this version.");
+    EXPECT_START_REFUSED(fixture,
+                         (request->jitter_start = presence_make_duration(arena, 61),
+                          request->cron_schedule = (char *)"* * * * *"),
+                         "A valid JitterStartSeconds is not set on request (larger than cron "
+                         "duration).");
+    EXPECT_START_REFUSED(
+        fixture, request->cron_schedule = (char *)"* * * *",
+        "Invalid CronSchedule, failed to parse: \"* * * *\", err: expected exactly "
+        "5 fields, found 4: [* * * *]");
+    EXPECT_START_REFUSED(fixture, request->cron_schedule = (char *)"0 0 31 4 *",
+                         "Invalid CronSchedule, no next firing time found, maybe impossible date: "
+                         "\"0 0 31 4 *\"");
 }
 
-TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035")
+TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
 {
     fixture_run(start_times);
 }
@@ -140,8 +150,18 @@ blobs(struct fixture *fixture)
     request->memo->n_fields = 1;
     request->memo->fields = &entry;
     EXPECT_REFUSED(try_start(fixture, request), "Blob data size exceeds limit.");
+    EXPECT(strstr(fixture->logged, "Blob size exceeds limit.") != NULL);
+    fixture->logged[0] = '\0';
     entry->value = fixture_payload(fixture, long_name(fixture, 20));
     EXPECT_OK(try_start(fixture, request));
+    EXPECT_TEXT(fixture->logged, ""); /* far from the default */
+    fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n"
+                         "limit.blobSize.warn:\n- value: 99\n");
+    request->request_id = fixture_uuid(fixture);
+    request->workflow_id = "large";
+    EXPECT_OK(try_start(fixture, request));
+    EXPECT(strstr(fixture->logged, "Blob size close to the limit.") != NULL);
+    EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
     API(SignalWorkflowExecutionRequest) *signal =
         message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));

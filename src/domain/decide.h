@@ -65,6 +65,13 @@ DOMAIN_DECIDER(failover, FailoverDomainRequest);
 DOMAIN_DECIDER(deprecate, DeprecateDomainRequest);
 DOMAIN_DECIDER(delete, DeleteDomainRequest);
 #undef DOMAIN_DECIDER
+/* Of operators: where and whether the domain takes requests that are done later; no configuration
+ * takes away the one that it has. */
+must_use struct error *
+domain_decide_async(const struct domain *current,
+                    const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+                    const struct domain_rules *rules, const struct domain_moment *moment,
+                    struct arena *arena, struct domain_decision *decision);
 /* The same of an operator: its isolation groups are those from now on. */
 must_use struct error *
 domain_decide_groups(const struct domain *current,

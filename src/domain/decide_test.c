@@ -219,6 +219,40 @@ TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
         "Cluster is not primary cluster, cannot do domain registration or domain update.");
 }
 
+/* As any setting: the primary's alone, not too often, and counted, so that the others take it. */
+TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(RegisterDomainRequest) *request = registration(arena);
+    request->is_global_domain = true;
+    struct domain_decision decision;
+    EXPECT_OK(domain_decide_register(NULL, request, &rules, &moment, arena, &decision));
+    struct domain *current = domain_from_record(decision.next);
+    int64_t config_version = current->record->config_version;
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *change =
+        message_new(arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
+    change->domain = "orders";
+    change->configuration = message_new(arena, API_TYPE(async_workflow_configuration));
+    change->configuration->enabled = true;
+#define CHANGE(rules) domain_decide_async(current, change, rules, &moment, arena, &decision)
+    struct domain_rules slow = rules, elsewhere = rules;
+    slow.cool_down = 1;
+    elsewhere.group = &other_group;
+    EXPECT_KIND(CHANGE(&slow), ERR_SERVICE_BUSY);
+    EXPECT_REFUSED(
+        CHANGE(&elsewhere),
+        "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    EXPECT_OK(CHANGE(&rules));
+    EXPECT(decision.next->domain->async_workflow_config->enabled);
+    EXPECT_EQ(decision.next->config_version, config_version + 1);
+    change->configuration = NULL;
+    EXPECT_OK(CHANGE(&rules));
+    EXPECT(decision.next->domain->async_workflow_config == NULL);
+    EXPECT_KIND(domain_decide_async(NULL, change, &rules, &moment, arena, &decision),
+                ERR_ENTITY_NOT_EXISTS);
+    domain_drop(current);
+}
+
 TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_caught_up)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

@@ -91,6 +91,10 @@ must_use struct error *domains_read_missed(struct domains *domains, uint64_t aft
 #define DOMAINS_CHANGER(verb, Request)                                                             \
     must_use struct error *domains_##verb(struct domains *domains, const API(Request) *request,    \
                                           struct arena *arena, struct domain **changed)
+must_use struct error *
+domains_async(struct domains *domains,
+              const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+              struct arena *arena, struct domain **changed);
 DOMAINS_CHANGER(register, RegisterDomainRequest);
 DOMAINS_CHANGER(update, UpdateDomainRequest);
 DOMAINS_CHANGER(failover, FailoverDomainRequest);

@@ -250,7 +250,9 @@ engine_describe(struct engine *engine, const struct run_key *key, struct arena *
                 API(DescribeWorkflowExecutionResponse) *response)
 {
     struct describe describe = {.arena = arena};
-    struct error *err = engine_look(engine, key, look_describe, &describe, arena);
+    struct error *err = engine_admit(engine, key, arena);
+    if (err == NULL)
+        err = engine_look(engine, key, look_describe, &describe, arena);
     if (err != NULL)
         return err;
     API(DescribeWorkflowExecutionResponse) *copy = NULL;

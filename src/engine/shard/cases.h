@@ -34,6 +34,9 @@
     X(work_elsewhere_goes_on_in_portions)                                                          \
     X(work_elsewhere_is_begun_again_by_the_next_owner)                                             \
     X(work_elsewhere_is_bounded_and_is_stopped)                                                    \
+    X(accepted_requests_of_one_id_do_not_overtake_each_other)                                      \
+    X(accepted_requests_are_done_in_order_by_the_next_owner)                                       \
+    X(accepted_requests_leave_room_for_tasks)                                                      \
     X(a_watch_fires_when_events_are_durable)                                                       \
     X(a_watch_fires_when_the_run_closes)                                                           \
     X(a_watch_fires_when_the_shard_is_lost)                                                        \

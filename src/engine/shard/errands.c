@@ -32,6 +32,13 @@ errands_init(struct tenure *tenure)
 {
     list_init(&tenure->outbox.errands.ready);
     list_init(&tenure->outbox.errands.delayed);
+    tenure->outbox.errands.lines = map_new();
+}
+
+void
+errands_free(struct tenure *tenure)
+{
+    lines_free(&tenure->outbox.errands);
 }
 
 static void
@@ -65,6 +72,8 @@ errands_add(struct tenure *tenure, struct transfer *transfer)
 {
     check(transfer->is_errand);
     transfer->state = TRANSFER_WAITING;
+    if (!line_enter(&tenure->outbox.errands, transfer))
+        return;
     list_push_back(&tenure->outbox.errands.ready, &transfer->node);
     errands_start(tenure);
 }

@@ -7,6 +7,7 @@
 #ifndef CADENZA_ENGINE_SHARD_INSIDE_H
 #define CADENZA_ENGINE_SHARD_INSIDE_H
 
+#include "base/priority.h"
 #include "base/tree.h"
 #include "engine/shard/shard.h"
 #include "fiber/loop.h"
@@ -75,6 +76,7 @@ enum transfer_state {
     TRANSFER_WAITING,   /* in outbox.waiting */
     TRANSFER_REFUSED,   /* in outbox.refused */
     TRANSFER_HELD,      /* in outbox.held: its run is not active here */
+    TRANSFER_DELAYED,   /* in the queue of its workflow id (pace.c) */
     TRANSFER_OFFERED,   /* in no list */
 };
 
@@ -85,17 +87,29 @@ struct transfer {
     struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
     const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
     bool is_errand;
+    bool is_paced;         /* of a task: it has waited for its turn */
     bool waits_for_domain; /* of an errand that failed: some domain was not active here */
     bool is_repeat;        /* of an errand: it was begun before, or may have been */
     unsigned attempts;     /* of an errand that failed */
     int64_t retry_time;    /* monotonic */
     uint64_t cursor;       /* where its next portion begins */
+    struct slice line;     /* names the line that it stands in, lies behind it; empty: none */
 };
 
 /* Rows that are work on other workflows (errands.c). */
 struct errands {
     struct list ready, delayed; /* struct transfer */
     unsigned running;
+    struct map *lines;     /* name → struct line: who waits until others are done */
+    size_t accepted_count; /* rows that stand in lines, or will */
+};
+
+/* Tasks that wait because their workflow id had too many (pace.c). */
+struct pace {
+    struct map *queues;    /* domain id, NUL, workflow id → struct pace_queue */
+    struct priority turns; /* of the queues, by when the next task may go */
+    uint64_t sequence;
+    int64_t tick_time; /* monotonic: when the limits want to know the time; NEVER: they do not */
 };
 
 struct outbox {
@@ -113,7 +127,14 @@ struct outbox {
     int64_t flush_time;          /* monotonic: when the deletes go on their own; NEVER: none */
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
     struct errands errands;
+    struct pace pace;
     struct fiber_cond changed;
+};
+
+/* Errands that are done one after the other (accept.c). */
+struct line {
+    const struct transfer *first; /* ready, delayed or under way */
+    struct list waiting;          /* struct transfer, behind it */
 };
 
 /* --- alarms (alarms.c) ---- */
@@ -208,6 +229,7 @@ struct shard {
     struct latch busy; /* fibers of the shard itself: burials, retaking */
     bool runs_errands;
     struct latch errands; /* fibers, of all tenures */
+    struct id_limits *limits;
     struct counter *taken_count, *lost_count;
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
@@ -307,8 +329,28 @@ void errands_add(struct tenure *tenure, struct transfer *transfer);
 void errands_start(struct tenure *tenure);
 /* A domain has changed: those that waited for one are tried at once. */
 void errands_domain_changed(struct tenure *tenure);
+void errands_free(struct tenure *tenure);
 /* Those that failed and whose time has come are ready again; returns when the next one is. */
 int64_t errands_wake(struct tenure *tenure);
+
+/* --- accept.c ---- */
+
+/* May it be done now? Else it stands in its line until those before it are gone. */
+must_use bool line_enter(struct errands *errands, struct transfer *transfer);
+/* It is gone; the next of its line is ready. */
+void line_leave(struct errands *errands, const struct transfer *transfer);
+void lines_free(struct errands *errands);
+
+/* --- pace.c ---- */
+
+void pace_init(struct tenure *tenure);
+void pace_free(struct tenure *tenure);
+/* Is a task that was never offered to wait for the limit of its workflow id? Then it is in a queue
+ * there. */
+bool pace_holds(struct tenure *tenure, struct transfer *transfer);
+/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
+ */
+int64_t pace_wake(struct tenure *tenure);
 
 /* --- alarms.c ---- */
 
@@ -319,6 +361,8 @@ must_use struct error *alarms_begin(struct tenure *tenure, int64_t level, struct
 /* Writes what a step means for the alarm of its run: rows into the batch, and in memory. */
 void alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
                 struct batch *batch);
+/* Its run goes: so does the row of its alarm. */
+void alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch);
 /* Moves the timer read level on, as far as memory shows. */
 int64_t alarms_raise_level(struct tenure *tenure);
 /* Is there room to read on; reads one page. The second yields. */
@@ -409,10 +453,19 @@ must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run
 must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
                                    struct arena *arena, bool *is_stale);
 
+/* --- retain.c ---- */
+
+/* Deletes a closed run whose alarm rings, in portions. *is_closed: it is one, and is gone now, or
+ * has another alarm; else nothing was done. Yields. Errors: as shard_step; ERR_BUSY (not now). */
+must_use struct error *tenure_delete_closed(struct tenure *tenure, const struct run_key *key,
+                                            uint64_t row, struct arena *arena, bool *is_closed);
+
 /* --- watch.c ---- */
 
 void watches_init(struct tenure *tenure);
 void watches_free(struct tenure *tenure);
+/* Does anybody wait for news of the run? */
+bool watches_has(const struct tenure *tenure, const char *run_id);
 /* Durable news of a run. */
 void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
 /* The tenure is over. */

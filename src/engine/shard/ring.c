@@ -47,7 +47,9 @@ alarm_fiber(void *argument)
     struct arena *arena = arena_new(0);
     bool is_stale = false;
     uint64_t version = tenure->view.handled;
-    struct error *err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    struct error *err = tenure_delete_closed(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    if (err == NULL && !is_stale)
+        err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
     /* If the view moved meanwhile, what the alarm waits for may have come: it is tried again. */
     bool is_held = facts_say_inactive(err) && tenure->view.handled == version;
     alarm_rang(alarm, err, is_stale, is_held);

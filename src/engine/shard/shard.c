@@ -40,6 +40,8 @@ shard_new(const struct shard_options *options)
     fiber_cond_init(&shard->changed);
     latch_init(&shard->busy, 0);
     latch_init(&shard->errands, 0);
+    shard->limits = limits_new(&(struct limits_options){
+        .dynamic = own->dynamic, .log = own->log, .metrics = own->metrics});
     view_listen(shard);
     if (own->metrics != NULL) {
         shard->taken_count = metrics_counter(own->metrics, "sharditem_created_count",
@@ -274,5 +276,6 @@ shard_close(struct shard *shard)
     if (shard->buried != NULL)
         tenure_free(shard->buried);
 #endif
+    limits_free(shard->limits);
     memory_free(shard);
 }

@@ -10,7 +10,8 @@
  * 2. An entry with an undurable batch is pinned and never read from the store.
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
- * 4. The alarm of an open run is never later than run_next_deadline.
+ * 4. The alarm of a run is never later than run_next_deadline. A closed run is deleted after its
+ *    retention: nobody who asks finds it any more.
  * 5. A step is decided on the domains as they are at the version that stands in the shard record
  *    with it or before it in the log: no step that follows a change was decided before it, nor by
  *    an owner that has not heard of it. */
@@ -23,6 +24,7 @@
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "engine/command/command.h"
+#include "engine/limits/limits.h"
 #include "route/task.h"
 
 /* What the shard needs from the world; filled by server/ or a test. */
@@ -95,6 +97,7 @@ struct shard_step {
     bool may_be_missing; /* decide even if there is no run (a start); else ERR_ENTITY_NOT_EXISTS */
     /* What the run that a start begins belongs to; NULL: to nothing but its domain. */
     const API(ActiveClusterSelectionPolicy) *policy;
+    bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
@@ -115,6 +118,14 @@ struct shard_step {
  * ERR_CANCELLED. */
 must_use struct error *shard_step(struct shard *shard, const struct shard_step *step,
                                   struct arena *arena);
+
+/* One more call of a client on this workflow id. Error: ERR_SERVICE_BUSY, when the id had more of
+ * them than its domain allows. Does not yield. */
+must_use struct error *shard_admit(struct shard *shard, const struct run_key *key,
+                                   struct arena *arena);
+/* The workflow ids that are called most, or get most tasks, just now (limits.h). Does not yield. */
+size_t shard_hottest(const struct shard *shard, const char *domain_id, size_t count_max,
+                     struct arena *arena, struct limits_rate **rates);
 
 /* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
  */
@@ -165,6 +176,14 @@ must_use struct error *shard_look_surely(struct shard *shard, const struct run_k
                                          void (*look)(void *context, const struct run *run,
                                                       const STORED(CurrentRecord) *current),
                                          void *context, struct arena *arena);
+
+/* Makes a request durable (TRANSFER_TYPE_REQUEST: domain, workflow id and the request are set) that
+ * is an errand from then on: those of one workflow id are done in the order in which they were
+ * accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing was done),
+ * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done), ERR_DEADLINE,
+ * ERR_CANCELLED. */
+must_use struct error *shard_accept(struct shard *shard, STORED(TransferRow) *row,
+                                    struct arena *arena);
 
 /* --- the outbox --------------------------------------------------------------------------------
  */
