@@ -47,8 +47,6 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "FailoverDomain"), api_failover_domain},
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
-    {ADMIN_PATH("GetDomainIsolationGroups"), api_get_isolation_groups},
-    {ADMIN_PATH("UpdateDomainIsolationGroups"), api_update_isolation_groups},
     {ADMIN_PATH("GetDomainAsyncWorkflowConfiguraton"), api_get_async_configuration},
     {ADMIN_PATH("UpdateDomainAsyncWorkflowConfiguraton"), api_update_async_configuration},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},

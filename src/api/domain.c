@@ -202,28 +202,6 @@ api_delete_domain(struct rpc_call *call)
     return domains_delete(api_of(call)->options.domains, request, call->arena, NULL);
 }
 
-struct error *
-api_get_isolation_groups(struct rpc_call *call)
-{
-    const ADMIN(GetDomainIsolationGroupsRequest) *request =
-        (const ADMIN(GetDomainIsolationGroupsRequest) *)call->request;
-    ADMIN(GetDomainIsolationGroupsResponse) *response =
-        (ADMIN(GetDomainIsolationGroupsResponse) *)call->response;
-    const struct domain *domain = domains_find_name(api_of(call)->options.domains, request->domain);
-    if (domain == NULL)
-        return domain_error_unknown(request->domain, call->arena);
-    response->isolation_groups = show_domain(domain, call->arena)->isolation_groups;
-    return NULL;
-}
-
-struct error *
-api_update_isolation_groups(struct rpc_call *call)
-{
-    const ADMIN(UpdateDomainIsolationGroupsRequest) *request =
-        (const ADMIN(UpdateDomainIsolationGroupsRequest) *)call->request;
-    return domains_set_isolation_groups(api_of(call)->options.domains, request, call->arena);
-}
-
 static API(FailoverEvent) *
 show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
 {

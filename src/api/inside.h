@@ -107,8 +107,6 @@ struct error *api_update_domain(struct rpc_call *call);
 struct error *api_deprecate_domain(struct rpc_call *call);
 struct error *api_failover_domain(struct rpc_call *call);
 struct error *api_delete_domain(struct rpc_call *call);
-struct error *api_get_isolation_groups(struct rpc_call *call);
-struct error *api_update_isolation_groups(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_get_async_configuration(struct rpc_call *call);
 struct error *api_update_async_configuration(struct rpc_call *call);

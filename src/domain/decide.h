@@ -72,13 +72,12 @@ domain_decide_async(const struct domain *current,
                     const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
                     const struct domain_rules *rules, const struct domain_moment *moment,
                     struct arena *arena, struct domain_decision *decision);
-
-/* A wish of operators, decided as any setting: the primary's alone, within the cool-down never. */
+/* The same of an operator: its isolation groups are those from now on. */
 must_use struct error *
-domain_decide_isolation_groups(const struct domain *current,
-                               const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
-                               const struct domain_rules *rules, const struct domain_moment *moment,
-                               struct arena *arena, struct domain_decision *decision);
+domain_decide_groups(const struct domain *current,
+                     const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                     const struct domain_rules *rules, const struct domain_moment *moment,
+                     struct arena *arena, struct domain_decision *decision);
 
 /* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
  * of order, and the end is the same: the config part counts if its config version is newer, the

@@ -220,7 +220,7 @@ TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
 }
 
 /* As any setting: the primary's alone, not too often, and counted, so that the others take it. */
-TEST(decide, the_queue_of_a_domain_is_a_setting_like_others)
+TEST(decide, the_queue_of_a_domain_is_a_setting_like_others, "D-032")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);

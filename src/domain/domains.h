@@ -101,10 +101,14 @@ DOMAINS_CHANGER(failover, FailoverDomainRequest);
 DOMAINS_CHANGER(deprecate, DeprecateDomainRequest);
 DOMAINS_CHANGER(delete, DeleteDomainRequest);
 #undef DOMAINS_CHANGER
-must_use struct error *
-domains_set_isolation_groups(struct domains *domains,
-                             const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
-                             struct arena *arena);
+
+/* --- isolation groups: a group is drained for one domain, or for all of the cluster
+ * ------------------- */
+
+/* Sets those of a domain. From any loop; yields. Errors: as above. */
+must_use struct error *domains_set_groups(struct domains *domains,
+                                          const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                                          struct arena *arena);
 
 /* --- the log: every change in order of the notification version; loop 0 only; yields
  * ------------------ */

@@ -92,7 +92,7 @@ isolate(struct sites *sites, int site, const char *name)
     request->isolation_groups->isolation_groups[0]->name = "zone-1";
     request->isolation_groups->isolation_groups[0]->state =
         API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
-    return domains_set_isolation_groups(sites_at(sites, site), request, arena);
+    return domains_set_groups(sites_at(sites, site), request, arena);
 }
 
 static void
