@@ -2,7 +2,7 @@
  *
  * System attributes (StartTime, WorkflowID, CloseStatus, ...) are columns of every run; custom ones
  * are what a start or an upsert brought, each a JSON value of the type that its key is registered
- * with. A set is immutable: adding a key makes a new one. Pure. */
+ * with. A set is made by one, then shared and never changed again. Pure. */
 #ifndef CADENZA_VISIBILITY_ATTRIBUTES_H
 #define CADENZA_VISIBILITY_ATTRIBUTES_H
 
@@ -15,14 +15,16 @@
 #include "base/slice.h"
 #include "wire/names.h"
 
-/* The numbers of IndexedValueType on the wire are one less here (0 is INVALID there): convert. */
+/* The numbers are those of settings; IndexedValueType of the wire is one more: convert. */
 enum attribute_type {
     ATTRIBUTE_STRING,  /* text, matched by words */
     ATTRIBUTE_KEYWORD, /* text, matched as a whole; may be a list */
     ATTRIBUTE_INT,
     ATTRIBUTE_DOUBLE,
     ATTRIBUTE_BOOL,
-    ATTRIBUTE_DATETIME, /* ns since 1970, compared by whole ms */
+    ATTRIBUTE_DATETIME, /* ns since 1970, compared by whole ms; also columns that the wire calls INT
+                         */
+    ATTRIBUTE_TYPE_COUNT,
 };
 
 /* System columns; COLUMN_NONE: a custom attribute. */
@@ -73,12 +75,23 @@ must_use struct error *attribute_set_add(struct attribute_set *set, const char *
 /* By exact name; a custom one also as `Attr.name` or in back quotes. NULL: there is none. */
 const struct attribute *attribute_find(const struct attribute_set *set, const char *name);
 size_t attribute_count(const struct attribute_set *set);
+/* In the order of their names. */
 const struct attribute *attribute_at(const struct attribute_set *set, size_t index);
+/* Its IndexedValueType on the wire: time columns are INT there, as in Cadence. */
+int attribute_wire_type(const struct attribute *attribute);
+/* "KEYWORD", in any case, or a number 0 .. 5. False: no type. */
+must_use bool attribute_type_parse(struct slice text, enum attribute_type *type);
 
-/* The values of a custom attribute out of its JSON bytes: one, or each of a list. Errors:
+/* The values of a custom attribute out of its JSON bytes: one, or each of a list; null is none.
+ * Times are cut to whole ms, those outside 64 bits of ns to the nearest one inside. Errors:
  * ERR_BAD_REQUEST in Cadence's words when it is no value of the type. */
 must_use struct error *attribute_read(const struct attribute *attribute, struct slice json,
                                       struct arena *arena, struct attribute_value **values,
                                       size_t *count);
+
+/* RFC 3339, with fractions and any offset; cut to the nearest time that 64 bits of ns can hold. */
+must_use bool attribute_parse_time(struct slice text, int64_t *nanoseconds);
+/* Down to the whole millisecond. */
+int64_t attribute_floor_time(int64_t nanoseconds);
 
 #endif

@@ -4,10 +4,13 @@
  *     ORDER BY StartTime DESC
  *
  * The tree says what is meant, in few words: IN is a row of `=` under OR, BETWEEN two comparisons
- * under AND, <> is !=, names are resolved to attributes, values have the attribute's type. What is
- * left for an engine is AND, OR, NOT and comparisons. Logic has two values: a comparison with what
- * a run does not have is false, except != (true), `= missing` (true) and `!= missing` (false); of a
- * list attribute `=` means that one of its values is equal, != that none is. Pure. */
+ * under AND, <> is !=, names are resolved to attributes, values have the attribute's type. Times of
+ * columns are compared by whole ms, so `StartTime = t` becomes t <= StartTime < t + 1 ms: a column
+ * may hold all of its ns. What is left for an engine is AND, OR, NOT and plain comparisons; = of a
+ * STRING and LIKE are visibility_text_matches and visibility_text_like of engine.h. Logic has two
+ * values: a comparison with what a run does not have is false, except != (true), `= missing` (true)
+ * and `!= missing` (false); of a list attribute `=` means that one of its values is equal, != that
+ * none is. Pure. */
 #ifndef CADENZA_VISIBILITY_QUERY_H
 #define CADENZA_VISIBILITY_QUERY_H
 

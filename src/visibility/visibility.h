@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "uber/cadence/api/v1/workflow.pb-c.h"
 #include "visibility/query.h"
 
 struct visibility;
