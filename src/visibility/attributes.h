@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "google/protobuf/timestamp.pb-c.h"
 #include "wire/names.h"
 
 /* The numbers are those of settings; IndexedValueType of the wire is one more: convert. */
@@ -72,7 +73,7 @@ struct attribute_set *attribute_set_new(struct arena *arena);
 /* Errors: ERR_BAD_REQUEST (a system key, another type; B-032). The same again changes nothing. */
 must_use struct error *attribute_set_add(struct attribute_set *set, const char *name,
                                          enum attribute_type type, struct arena *arena);
-/* By exact name; a custom one also as `Attr.name` or in back quotes. NULL: there is none. */
+/* By exact name; a custom one also as Attr.name. NULL: there is none. */
 const struct attribute *attribute_find(const struct attribute_set *set, const char *name);
 size_t attribute_count(const struct attribute_set *set);
 /* In the order of their names. */
@@ -93,5 +94,7 @@ must_use struct error *attribute_read(const struct attribute *attribute, struct 
 must_use bool attribute_parse_time(struct slice text, int64_t *nanoseconds);
 /* Down to the whole millisecond. */
 int64_t attribute_floor_time(int64_t nanoseconds);
+/* A time of the wire, cut in the same way. */
+int64_t attribute_time_of(const GOOGLE(Timestamp) *timestamp);
 
 #endif

@@ -6,7 +6,8 @@
  *
  * Order: by the order attribute's value; a run without one comes last, whichever the direction; of
  * a list the smallest value counts in rising order and the largest in falling order; equal values
- * go by run id, in the same direction. Texts compare bytewise; false is before true. */
+ * go by run id, in the same direction. Texts compare bytewise; false is before true. A full page
+ * has a token, even if nothing comes behind it (B-028); any other page has none. */
 #ifndef CADENZA_VISIBILITY_ENGINE_H
 #define CADENZA_VISIBILITY_ENGINE_H
 

@@ -45,6 +45,9 @@ struct query_node {
     struct attribute_value value;
 };
 
+#define QUERY_DEPTH_MAX       64   /* parentheses and NOTs in one another */
+#define QUERY_COMPARISONS_MAX 1024 /* values of IN count one each */
+
 struct query {
     const struct query_node *where; /* NULL: every run of the domain */
     const struct attribute *order;  /* NULL: StartTime */
