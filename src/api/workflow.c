@@ -15,6 +15,15 @@ limits_of(struct rpc_call *call, const char *domain)
 /* --- start ---------------------------------------------------------------------------------------
  */
 
+static struct error *
+check_search(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request)
+{
+    const struct api_options *options = &api_of(call)->options;
+    struct search_rules rules = {.registry = options->registry, .dynamic = options->dynamic};
+    return api_check_search_attributes(&rules, request->search_attributes, request->domain,
+                                       call->arena);
+}
+
 /* The door's part of a start: *domain is where it goes to. */
 static struct error *
 admit_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
@@ -28,6 +37,8 @@ admit_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *req
         err = validate_not_deprecated(domain, call->arena);
     if (err == NULL)
         err = validate_start_blobs(&limits, request);
+    if (err == NULL)
+        err = check_search(call, request);
     if (err == NULL)
         err = validate_isolation(call, domain);
     return err;

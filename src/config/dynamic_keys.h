@@ -122,6 +122,22 @@
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
       "Queries are refused.")                                                                      \
     X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
-      "Queries go first to the worker that has the run in its memory.")
+      "Queries go first to the worker that has the run in its memory.")                            \
+    X(DYNAMIC_LIST_PAGE_SIZE, "frontend.visibilityMaxPageSize", KEY_INTEGER, "1000", "domainName", \
+      "Runs in a page of a list that names no size.")                                              \
+    X(DYNAMIC_LIST_PAGE_MAX, "frontend.esIndexMaxResultWindow", KEY_INTEGER, "10000", "",          \
+      "Most runs in a page of a list.")                                                            \
+    X(DYNAMIC_ARCHIVED_PAGE_MAX, "frontend.visibilityArchivalQueryMaxPageSize", KEY_INTEGER,       \
+      "10000", "", "Most runs in a page of a list of archived runs.")                              \
+    X(DYNAMIC_LIST_BY_FILTER_DISABLED, "frontend.disableListVisibilityByFilter", KEY_FLAG,         \
+      "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
+    X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \
+      "domainName", "db: lists by filters only, as of a basic store; any other name: queries.")    \
+    X(DYNAMIC_SEARCH_KEYS, "frontend.searchAttributesNumberOfKeysLimit", KEY_INTEGER, "100",       \
+      "domainName", "Most search attributes of a run.")                                            \
+    X(DYNAMIC_SEARCH_VALUE_SIZE, "frontend.searchAttributesSizeOfValueLimit", KEY_INTEGER, "2048", \
+      "domainName", "Largest value of a search attribute, bytes.")                                 \
+    X(DYNAMIC_SEARCH_TOTAL_SIZE, "frontend.searchAttributesTotalSizeLimit", KEY_INTEGER, "40960",  \
+      "domainName", "Most bytes of all search attributes of a run.")
 
 #endif

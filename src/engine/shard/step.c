@@ -194,6 +194,9 @@ visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch
     mutation_finish(mutation, batch, effects);
     check_that(run_is_open(run) || run->core->alarm_row == 0, "a closed run has an alarm");
     alarms_put(tenure, run, effects, batch);
+    if (effects->visible_row != 0)
+        visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
+                      visit->arena);
     for (size_t i = 0; i < effects->dropped_count; i++)
         outbox_drop(tenure, effects->dropped[i], batch);
 }
