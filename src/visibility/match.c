@@ -26,7 +26,8 @@ take_word(struct slice *text, struct slice *word)
     size_t end = start;
     while (end < text->length && is_of_word(text->data[end]))
         end++;
-    *word = slice_of(text->data + start, end - start);
+    struct slice rest = slice_skip(*text, start);
+    *word = slice_of(rest.data, end - start);
     *text = slice_skip(*text, end);
     return word->length > 0;
 }
