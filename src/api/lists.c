@@ -102,8 +102,8 @@ static struct error *
 check_filter_allowed(struct rpc_call *call, const char *domain, bool has_filter)
 {
     struct dynamic_filter filter = filter_of(domain);
-    bool is_disabled = dynamic_flag(api_of(call)->options.dynamic, DYNAMIC_LIST_BY_FILTER_DISABLED,
-                                    &filter);
+    bool is_disabled =
+        dynamic_flag(api_of(call)->options.dynamic, DYNAMIC_LIST_BY_FILTER_DISABLED, &filter);
     return has_filter && is_disabled ? bad(call, "No permission to do this operation.") : NULL;
 }
 
@@ -213,8 +213,8 @@ api_scan_workflows(struct rpc_call *call)
 /* --- open and closed ---- */
 
 static struct error *
-admit_filters(struct rpc_call *call, const struct page_wish *wish, const API(StartTimeFilter) *times,
-              bool has_filter, struct call_domain *domain)
+admit_filters(struct rpc_call *call, const struct page_wish *wish,
+              const API(StartTimeFilter) *times, bool has_filter, struct call_domain *domain)
 {
     size_t page_size;
     struct error *err = check_domain_set(call, wish->domain);
@@ -247,8 +247,8 @@ api_list_open_workflows(struct rpc_call *call)
                              .page_size = request->page_size,
                              .token = request->next_page_token};
     struct call_domain domain;
-    struct error *err = admit_filters(call, &wish, request->start_time_filter,
-                                      request->filters_case != 0, &domain);
+    struct error *err =
+        admit_filters(call, &wish, request->start_time_filter, request->filters_case != 0, &domain);
     if (err != NULL)
         return err;
     struct query_filters filters = query_filters_of_open(request);
@@ -264,8 +264,8 @@ api_list_closed_workflows(struct rpc_call *call)
                              .page_size = request->page_size,
                              .token = request->next_page_token};
     struct call_domain domain;
-    struct error *err = admit_filters(call, &wish, request->start_time_filter,
-                                      request->filters_case != 0, &domain);
+    struct error *err =
+        admit_filters(call, &wish, request->start_time_filter, request->filters_case != 0, &domain);
     if (err != NULL)
         return err;
     struct query_filters filters = query_filters_of_closed(request);

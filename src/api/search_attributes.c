@@ -16,8 +16,7 @@
 static API(IndexedValueType)
 kind_of(const struct attribute *attribute)
 {
-    bool is_column_time =
-        attribute->column != COLUMN_NONE && attribute->type == ATTRIBUTE_DATETIME;
+    bool is_column_time = attribute->column != COLUMN_NONE && attribute->type == ATTRIBUTE_DATETIME;
     return is_column_time ? KIND(INT) : (API(IndexedValueType))((int)attribute->type + 1);
 }
 
@@ -121,8 +120,7 @@ api_check_search_attributes(const struct search_rules *rules,
         const API(Payload) *payload = attributes->indexed_fields[i]->value;
         struct slice value =
             payload == NULL ? slice_of(NULL, 0) : slice_of(payload->data.data, payload->data.len);
-        struct error *err =
-            check_field(registry_set(rules->registry), key, value, size_max, arena);
+        struct error *err = check_field(registry_set(rules->registry), key, value, size_max, arena);
         if (err != NULL)
             return err;
         total += strlen(key) + value.length;

@@ -3,9 +3,10 @@
  *
  * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
  * store, comes in open. Order: domains (read from the store) → matching → search attributes
- * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → following the other clusters → ready. Stopping: health fails
- * first, then nobody is followed and no poll waits, no new calls, calls in progress end, then the
- * parts go in reverse, but that the engine goes before matching, to which it hands tasks.
+ * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → following
+ * the other clusters → ready. Stopping: health fails first, then nobody is followed and no poll
+ * waits, no new calls, calls in progress end, then the parts go in reverse, but that the engine
+ * goes before matching, to which it hands tasks.
  *
  * Engine and matching do not know each other: a task that the engine offers is added to its list,
  * and a task that matching has stored or dropped is done for the engine. */

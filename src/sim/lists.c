@@ -48,8 +48,9 @@ note_change(struct sim_lists *lists, const struct visibility_change *change)
     written.change.run_id = arena_text(arena, change->run_id);
     if (change->info != NULL) {
         API(WorkflowExecutionInfo) *info = NULL;
-        struct error *err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
-                                              message_encode(arena, &change->info->base), &info);
+        struct error *err =
+            message_decode_as(arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
+                              message_encode(arena, &change->info->base), &info);
         check(err == NULL);
         written.change.info = info;
     }

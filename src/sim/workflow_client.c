@@ -210,6 +210,8 @@ live_through(struct errand *errand)
 {
     errand->entry = new_entry(errand->load);
     insist(errand, try_start, 0);
+    if (entropy_below(4) == 0 && errand->entry->run_id[0] != '\0')
+        workflow_ask_lists(errand->load, errand->entry, errand->clients);
     for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
         reset_when_due(errand, i);
         think(errand->load);

@@ -112,6 +112,11 @@ void workflow_audit(struct workflow_load *load);
 
 /* Waits until the store holds nothing that waits to be done; what stays is a violation. Yields. */
 void workflow_check_rows(struct workflow_load *load);
+/* Lists have what the stores have; what differs is a violation (workflow_lists.c). Yields. */
+void workflow_check_lists(struct workflow_load *load);
+/* A client looks for the run that it started in a list that must have it. */
+void workflow_ask_lists(struct workflow_load *load, const struct workflow_entry *entry,
+                        struct load_clients *clients);
 /* A client asks about its workflow, and judges the answer. */
 void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                     struct load_clients *clients);

@@ -68,6 +68,8 @@ client_main(void *argument)
     workflow_audit(load);
     if (load->verdict.violation == NULL)
         workflow_check_rows(load);
+    if (load->verdict.violation == NULL)
+        workflow_check_lists(load);
     load->is_audited = true;
     wait_for(&load->workers_running);
     memory_free(parts);

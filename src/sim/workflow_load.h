@@ -21,7 +21,9 @@
  *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
  *      sees a signal that nobody sent;
  *   9. after a reset the run that it made begins with what was before, and it has every signal that
- *      was acknowledged, once; the runs that were there before have ended too. */
+ *      was acknowledged, once; the runs that were there before have ended too;
+ *   10. a list that asks for all that was committed has every run whose start was acknowledged
+ *      before, and in the end lists show exactly the runs that there are (workflow_lists.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 

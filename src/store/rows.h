@@ -18,10 +18,10 @@
 #include "base/slice.h"
 
 enum partition_kind {
-    PARTITION_SYSTEM = 1,    /* one: what the data folder itself has to say */
-    PARTITION_DOMAINS = 2,   /* one: all domains; guard = notification version */
-    PARTITION_SHARD = 3,     /* by number; guard = range id */
-    PARTITION_TASK_LIST = 4, /* by name; guard = range id of the task list */
+    PARTITION_SYSTEM = 1,     /* one: what the data folder itself has to say */
+    PARTITION_DOMAINS = 2,    /* one: all domains; guard = notification version */
+    PARTITION_SHARD = 3,      /* by number; guard = range id */
+    PARTITION_TASK_LIST = 4,  /* by name; guard = range id of the task list */
     PARTITION_ATTRIBUTES = 5, /* one: search attributes that were added; guard = their changes */
     PARTITION_KIND_END
 };
@@ -75,9 +75,9 @@ struct row_facts {
 /* The line of the table; NULL for a number that is no kind. */
 const struct row_facts *row_facts(enum row_kind kind);
 
-#define PARTITION_OF_SYSTEM   ((struct partition){.kind = PARTITION_SYSTEM})
-#define PARTITION_OF_DOMAINS  ((struct partition){.kind = PARTITION_DOMAINS})
+#define PARTITION_OF_SYSTEM     ((struct partition){.kind = PARTITION_SYSTEM})
+#define PARTITION_OF_DOMAINS    ((struct partition){.kind = PARTITION_DOMAINS})
 #define PARTITION_OF_ATTRIBUTES ((struct partition){.kind = PARTITION_ATTRIBUTES})
-#define PARTITION_OF_SHARD(n) ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
+#define PARTITION_OF_SHARD(n)   ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
 
 #endif

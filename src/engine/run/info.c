@@ -35,7 +35,7 @@ run_info_list(const STORED(RunRecord) *core, struct arena *arena)
 /* The entries have the same fields; texts are shared. */
 static void
 fill_partitions(API(WorkflowExecutionInfo) *info, const STORED(RunRecord) *core,
-                    struct arena *arena)
+                struct arena *arena)
 {
     info->n_partition_config = core->n_partition_config;
     info->partition_config =

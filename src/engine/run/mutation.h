@@ -56,7 +56,8 @@ struct facts {
 int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
 int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
 bool facts_flag(const struct facts *facts, enum dynamic_key key);
-/* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine. */
+/* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine.
+ */
 must_use struct error *facts_check_search(const struct facts *facts,
                                           const API(SearchAttributes) *attributes,
                                           struct arena *arena);
@@ -199,7 +200,8 @@ struct effects {
 
 /* Closes the step: flushes what was buffered if no decision is started, sets the alarm, checks the
  * run, and adds all rows of the run to the batch (core, pending, history node; outbox rows of
- * transfers; the one for the lists; not alarms, not the current-run record). The run keeps its new state. */
+ * transfers; the one for the lists; not alarms, not the current-run record). The run keeps its new
+ * state. */
 void mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects);
 
 #endif

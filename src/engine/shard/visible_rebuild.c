@@ -60,8 +60,7 @@ give_held(struct rebuild *rebuild, uint64_t row, struct arena *arena)
     STORED(RunRecord) *core = rebuild->held;
     struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
     struct error *err = NULL;
-    while (err == NULL &&
-           !visible_give(rebuild->tenure, &key, core, row, rebuild->held_arena))
+    while (err == NULL && !visible_give(rebuild->tenure, &key, core, row, rebuild->held_arena))
         err = wait_room(rebuild, arena);
     rebuild->held = NULL;
     return err;
@@ -90,8 +89,7 @@ static struct error *
 take_runs(struct rebuild *rebuild, struct arena *arena)
 {
     struct shard *shard = rebuild->tenure->shard;
-    struct scan scan = {
-        .partition = shard->partition, .kind = ROW_RUN, .rows_max = RUNS_PAGE};
+    struct scan scan = {.partition = shard->partition, .kind = ROW_RUN, .rows_max = RUNS_PAGE};
     struct rows rows = {.has_more = true};
     struct error *err = NULL;
     while (err == NULL && rows.has_more) {
@@ -122,8 +120,7 @@ set_aside(struct rebuild *rebuild, struct arena *arena)
     tenure_reserve_range(tenure, &rebuild->next, &rebuild->end);
     visible_leave_from(tenure, rebuild->end);
     struct batch *batch = tenure_batch(tenure, arena);
-    batch_delete_range(batch, ROW_VISIBLE, visible_key(1, arena),
-                       visible_key(rebuild->end, arena));
+    batch_delete_range(batch, ROW_VISIBLE, visible_key(1, arena), visible_key(rebuild->end, arena));
     visible->trimmed = rebuild->end - 1;
     visible->is_without = false;
     tenure->is_record_due = true;
