@@ -6,7 +6,7 @@
 
 /* --- sets ----------------------------------------------------------------------------------- */
 
-TEST(attributes, the_default_keys_are_there_with_their_types, "B-031")
+TEST(attributes, the_default_keys_are_there_with_their_types)
 {
     static const struct {
         const char *name;

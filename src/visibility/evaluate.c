@@ -95,6 +95,7 @@ query_matches(const struct query_node *where, const struct visibility_row *row)
         return true;
     if (where->kind == QUERY_COMPARE)
         return compares(where, row);
+    check(where->child_count >= 1);
     if (where->kind == QUERY_NOT)
         return !query_matches(where->child[0], row);
     check(where->child_count >= 2);

@@ -117,6 +117,7 @@ read_quoted(const struct query_reader *reader, struct word *word)
     size_t end = quoted_length(reader), length = 0;
     if (end == 0)
         return; /* stays WORD_BAD, all of the rest */
+    check(end >= 2);
     uint8_t quote = peek(reader, 0);
     uint8_t *value = arena_alloc(reader->arena, end);
     for (size_t i = 1; i < end - 1; i++) {
@@ -128,6 +129,7 @@ read_quoted(const struct query_reader *reader, struct word *word)
         value[length++] = byte;
     }
     word->kind = quote == '`' ? WORD_QUOTED : WORD_TEXT;
+    check(length <= end - 2);
     word->source.length = end;
     word->value = slice_of(value, length);
 }
@@ -185,6 +187,7 @@ query_next_word(struct query_reader *reader)
         read_sign(reader, &word);
     }
     check(word.source.length <= rest.length);
+    check(word.kind == WORD_END || word.source.length > 0); /* or we would never arrive */
     reader->position += word.source.length;
     reader->word = word;
 }

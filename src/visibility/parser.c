@@ -26,7 +26,7 @@ fail_expecting(struct query_reader *reader, const char *expected)
 
 /* Takes the word if it is this one of the language. */
 static bool
-accept(struct query_reader *reader, const char *keyword)
+take_keyword(struct query_reader *reader, const char *keyword)
 {
     if (!word_is(&reader->word, keyword))
         return false;
@@ -111,7 +111,7 @@ parse_between(struct query_reader *reader, const struct attribute *attribute, bo
     struct word low, high;
     if (!take_value(reader, &low))
         return NULL;
-    if (!accept(reader, "AND"))
+    if (!take_keyword(reader, "AND"))
         return fail_expecting(reader, "AND");
     if (!take_value(reader, &high))
         return NULL;
@@ -138,8 +138,8 @@ static struct query_node *
 parse_is(struct query_reader *reader, const struct attribute *attribute)
 {
     static const struct word missing = {.kind = WORD_NAME, .value = SLICE_LITERAL("missing")};
-    bool is_negated = accept(reader, "NOT");
-    if (!accept(reader, "NULL") && !accept(reader, "missing"))
+    bool is_negated = take_keyword(reader, "NOT");
+    if (!take_keyword(reader, "NULL") && !take_keyword(reader, "missing"))
         return fail_expecting(reader, "NULL");
     return query_resolve(reader, attribute, is_negated ? QUERY_NOT_EQUAL : QUERY_EQUAL, &missing);
 }
@@ -158,14 +158,14 @@ parse_comparison(struct query_reader *reader)
     if (attribute == NULL)
         return NULL;
     query_next_word(reader);
-    if (accept(reader, "IS"))
+    if (take_keyword(reader, "IS"))
         return parse_is(reader, attribute);
-    bool is_negated = accept(reader, "NOT");
-    if (accept(reader, "IN"))
+    bool is_negated = take_keyword(reader, "NOT");
+    if (take_keyword(reader, "IN"))
         return parse_in(reader, attribute, is_negated);
-    if (accept(reader, "BETWEEN"))
+    if (take_keyword(reader, "BETWEEN"))
         return parse_between(reader, attribute, is_negated);
-    if (accept(reader, "LIKE"))
+    if (take_keyword(reader, "LIKE"))
         return parse_like(reader, attribute, is_negated);
     return is_negated ? fail_expecting(reader, "IN, BETWEEN or LIKE")
                       : parse_sign(reader, attribute);
@@ -185,6 +185,7 @@ parse_one(struct query_reader *reader)
     struct query_node *node = is_negation ? parse_one(reader) : parse_any(reader);
     if (node == NULL || (!is_negation && !expect_sign(reader, WORD_CLOSE, ")")))
         return NULL;
+    check(reader->depth > 0);
     reader->depth--;
     return is_negation ? query_negate(reader->arena, node) : node;
 }
@@ -200,7 +201,7 @@ parse_row(struct query_reader *reader, const char *keyword, enum query_node_kind
         if (node == NULL)
             return NULL;
         vector_push_in(&nodes, reader->arena, node);
-    } while (accept(reader, keyword));
+    } while (take_keyword(reader, keyword));
     return query_join(reader->arena, kind, nodes.items, nodes.count);
 }
 
@@ -228,7 +229,7 @@ order_error(struct query_reader *reader, const char *complaint)
 static void
 parse_order(struct query_reader *reader, struct query *query)
 {
-    if (!accept(reader, "BY")) {
+    if (!take_keyword(reader, "BY")) {
         fail_expecting(reader, "BY");
         return;
     }
@@ -243,9 +244,9 @@ parse_order(struct query_reader *reader, struct query *query)
         return;
     }
     query_next_word(reader);
-    query->is_ascending = !accept(reader, "DESC");
+    query->is_ascending = !take_keyword(reader, "DESC");
     if (query->is_ascending)
-        accept(reader, "ASC");
+        take_keyword(reader, "ASC");
     if (reader->word.kind == WORD_COMMA)
         reader->err =
             order_error(reader, "Error when parse query: only one field can be used to sort");
@@ -265,7 +266,9 @@ query_parse(const char *text, const struct attribute_set *attributes, struct are
     query_next_word(&reader);
     if (reader.word.kind != WORD_END && !word_is(&reader.word, "ORDER"))
         query->where = parse_any(&reader);
-    if (reader.err == NULL && accept(&reader, "ORDER"))
+    check(reader.err == NULL || query->where == NULL);
+    check(reader.err != NULL || reader.depth == 0);
+    if (reader.err == NULL && take_keyword(&reader, "ORDER"))
         parse_order(&reader, query);
     if (reader.err == NULL && reader.word.kind != WORD_END)
         fail_expecting(&reader, query->order != NULL ? "the end" : "AND, OR or ORDER BY");

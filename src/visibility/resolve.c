@@ -168,6 +168,7 @@ static struct query_node *
 compare_times(struct arena *arena, const struct attribute *attribute,
               enum query_operator comparison, struct attribute_value low)
 {
+    check(low.integer % MILLISECOND == 0);
     struct attribute_value high = low;
     if (__builtin_add_overflow(low.integer, MILLISECOND, &high.integer))
         high.integer = INT64_MAX;
@@ -233,6 +234,7 @@ prefix_of(struct slice pattern, struct arena *arena)
     if (is_escaped)
         prefix[length++] = '\\';
     prefix[length++] = '%';
+    check(length <= pattern.length + 2);
     return slice_of(prefix, length);
 }
 

@@ -168,6 +168,7 @@ keep_first(const struct query *query, struct found *page, size_t *count, size_t 
         else
             high = middle;
     }
+    check(*count <= limit);
     if (low == limit)
         return;
     *count += *count < limit;

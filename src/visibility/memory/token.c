@@ -12,6 +12,7 @@
 struct memory_place
 memory_place_of(const struct query *query, const struct visibility_row *row)
 {
+    check(row->has[COLUMN_RUN_ID]);
     const struct attribute_value *value = query_order_value(query, row);
     struct memory_place place = {.has_value = value != NULL,
                                  .run_id = row->column[COLUMN_RUN_ID].text};
@@ -48,6 +49,7 @@ bits_of(const struct attribute_value *value)
 struct slice
 memory_token_write(const struct memory_place *place, struct arena *arena)
 {
+    check(place->run_id.length > 0);
     scoped(buffer_free) struct buffer token = {0};
     buffer_append_u8(&token, place->has_value ? (uint8_t)(place->value.type + 1) : 0);
     if (place->has_value && is_text(place->value.type)) {
