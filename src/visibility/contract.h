@@ -46,6 +46,7 @@ void visibility_contract_run(const struct visibility_subject *subject,
     X(to_forget_a_shard_leaves_the_others)                                                         \
     X(domains_do_not_see_each_other)                                                               \
     X(a_value_of_another_type_is_kept_and_not_found)                                               \
+    X(a_set_may_go_when_it_has_fed)                                                                \
     X(all_is_there_after_opening_anew)                                                             \
     /* contract_list.c */                                                                          \
     X(without_order_the_newest_comes_first, "B-006", "B-025")                                      \

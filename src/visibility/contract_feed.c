@@ -147,6 +147,26 @@ visibility_contract_a_value_of_another_type_is_kept_and_not_found(
     EXPECT_TEXT(LIST("CustomIntField = missing AND CustomKeywordField = missing"), "a");
 }
 
+/* A key that is registered while runs have it already; sets come and go. */
+void
+visibility_contract_a_set_may_go_when_it_has_fed(struct visibility_contract *contract)
+{
+    struct arena *arena = arena_new(0);
+    struct attribute_set *set = attribute_set_new(arena);
+    EXPECT_OK(attribute_set_add(set, "Colour", ATTRIBUTE_KEYWORD, arena));
+    struct visibility_change change = sample_change(
+        contract->arena,
+        &(struct sample_run){.run_id = "a", .row = 1, .fields = {{"Colour", "\"red\""}}});
+    EXPECT_OK(visibility_feed(contract->visibility, &change, 1, set, contract->arena));
+    arena_free(arena);
+    CONTRACT_FEED(contract, .run_id = "b", .row = 2, .fields = {{"Colour", "\"red\""}});
+    EXPECT_OK(
+        attribute_set_add(contract->attributes, "Colour", ATTRIBUTE_KEYWORD, contract->arena));
+    EXPECT_TEXT(LIST("Colour = 'red'"), "a");
+    EXPECT_TEXT(LIST("Colour = missing"), "b");
+    EXPECT_TEXT(LIST("ORDER BY Colour"), "a b");
+}
+
 void
 visibility_contract_all_is_there_after_opening_anew(struct visibility_contract *contract)
 {

@@ -62,6 +62,18 @@ key_of(const struct visibility_change *change, struct arena *arena)
     return slice_text(arena_format(arena, "%s/%s", change->domain_id, change->run_id));
 }
 
+/* The row names attributes of a set that may go before the run does: a host's that crashes. */
+static void
+keep_attributes(struct visibility_row *row, struct arena *arena)
+{
+    for (size_t i = 0; i < row->custom_count; i++) {
+        struct attribute *attribute = arena_make(arena, struct attribute);
+        *attribute = *row->custom[i].attribute;
+        attribute->name = arena_text(arena, attribute->name);
+        row->custom[i].attribute = attribute;
+    }
+}
+
 static struct memory_run *
 run_new(const struct visibility_change *change, const struct attribute_set *attributes)
 {
@@ -81,6 +93,7 @@ run_new(const struct visibility_change *change, const struct attribute_set *attr
     copy.workflow_id = arena_text(arena, change->workflow_id);
     copy.run_id = arena_text(arena, change->run_id);
     visibility_read_row(&copy, attributes, arena, &run->row);
+    keep_attributes(&run->row, arena);
     return run;
 }
 
