@@ -35,6 +35,7 @@ open_owners(struct fixture *fixture)
                                                                 .is_alone = true,
                                                                 .task_done = task_done,
                                                                 .context = fixture});
+    fixture_open_lists(fixture);
     struct engine_options engine = {
         .store = fixture->store,
         .shard_count = FIXTURE_SHARDS,
@@ -43,12 +44,15 @@ open_owners(struct fixture *fixture)
         .dynamic = fixture->dynamic,
         .metrics = fixture->metrics,
         .tasks = {.offer = offer, .context = fixture},
+        .lists = feeder_port(fixture->feeder),
+        .search = {.judge = fixture_check_search, .context = fixture},
         .host = "fixture",
         .is_alone = true,
     };
     struct engine *opened = NULL;
     EXPECT_OK(engine_open(&engine, fixture->arena, &opened));
     atomic_store(&fixture->engine, opened);
+    feeder_start(fixture->feeder);
 }
 
 static void
@@ -59,6 +63,8 @@ open_door(struct fixture *fixture, const char *address)
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
                                                  .matching = fixture->matching,
+                                                 .visibility = fixture->visibility,
+                                                 .registry = fixture->registry,
                                                  .phase = &fixture->phase});
     struct rpc_table table = api_table(fixture->api);
     fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
@@ -159,7 +165,9 @@ fixture_close(struct fixture *fixture)
     grpc_server_close(fixture->server, clock_monotonic() + NS_PER_S);
     rpc_service_free(fixture->service);
     api_free(fixture->api);
+    feeder_stop(fixture->feeder);
     engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
+    fixture_close_lists(fixture);
     matching_free(fixture->matching);
     domains_close(fixture->domains);
     store_close(fixture->store);

@@ -39,8 +39,8 @@ take_row(const struct row *row, struct attribute_set *set, struct arena *set_are
                    row->value.data[0] <= ATTRIBUTE_DATETIME;
     if (!is_read)
         return error_new(arena, ERR_CORRUPT, "a stored search attribute cannot be read");
-    struct error *err = attribute_set_add(set, arena_text_of(set_arena, name),
-                                          (enum attribute_type)row->value.data[0], arena);
+    struct error *err = attribute_set_add(set, arena_text_of(arena, name),
+                                          (enum attribute_type)row->value.data[0], set_arena);
     /* A later version may have the key as one of its own: then it is what that says. */
     return err != NULL && err->kind != ERR_BAD_REQUEST ? err : NULL;
 }
@@ -118,7 +118,8 @@ try_add(const struct addition *addition)
         const struct registry_key *key = &addition->keys[i];
         uint8_t *type = arena_alloc(arena, 1);
         *type = (uint8_t)key->type;
-        err = attribute_set_add(set, arena_text(registry->arena, key->name), key->type, arena);
+        err = attribute_set_add(set, key->name, key->type, registry->arena);
+        err = err == NULL ? NULL : error_copy(arena, err);
         batch_put(batch, ROW_SEARCH_ATTRIBUTE, name_key(key->name, arena), slice_of(type, 1));
     }
     if (err == NULL)
