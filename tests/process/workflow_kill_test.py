@@ -1,7 +1,8 @@
 """Workflows with real workers while the server is killed, again and again.
 
 Twenty times kill -9 under load, on the same data folder. Then every workflow has ended well, every
-call that was acknowledged is in a history exactly once, and none twice."""
+call that was acknowledged is in a history exactly once, and none twice; and lists show every run as
+its description does."""
 
 import asyncio
 import collections
@@ -9,8 +10,10 @@ import random
 import sys
 from datetime import timedelta
 
+import grpc
 from cadence import workflow
 from cadence.api.v1 import service_domain_pb2 as domain_api, service_workflow_pb2 as workflow_api
+from cadence.api.v1 import service_visibility_pb2 as visibility_api, service_visibility_pb2_grpc
 from cadence.client import Client
 from cadence.worker import Registry, Worker
 from google.protobuf import duration_pb2
@@ -175,6 +178,43 @@ async def verify(client, load):
         assert not words or max(words.values()) == 1, words
 
 
+async def list_all(channel):
+    """Every run that lists show, by its id; all that was committed is among them."""
+    runs, token = {}, b""
+    stub = service_visibility_pb2_grpc.VisibilityAPIStub(channel)
+    while True:
+        page = await stub.ListWorkflowExecutions(
+            visibility_api.ListWorkflowExecutionsRequest(
+                domain="orders", page_size=13, next_page_token=token
+            ),
+            metadata=[("cadenza-consistency", "committed")],
+        )
+        for run in page.executions:
+            assert run.workflow_execution.run_id not in runs, run
+            runs[run.workflow_execution.run_id] = run
+        token = page.next_page_token
+        if not token:
+            return runs
+
+
+async def verify_lists(server, client, load):
+    """Lists have every run that was started, none else, each as its description says."""
+    async with grpc.aio.insecure_channel(server.grpc) as channel:
+        runs = await list_all(channel)
+    assert set(runs) == set(load.started.values())
+    for name, run_id in load.started.items():
+        answer = await client.workflow_stub.DescribeWorkflowExecution(
+            workflow_api.DescribeWorkflowExecutionRequest(
+                domain="orders", workflow_execution={"workflow_id": name, "run_id": run_id}
+            )
+        )
+        truth, listed = answer.workflow_execution_info, runs[run_id]
+        for info in (truth, listed):
+            info.ClearField("update_time")
+            info.ClearField("auto_reset_points")
+        assert listed == truth, (listed, truth)
+
+
 async def kill_and_restart(server, chance):
     await asyncio.sleep(chance.uniform(0.2, 1.5))
     server.kill()
@@ -202,6 +242,7 @@ async def storm(server):
             load.is_over = True
             await asyncio.wait_for(asyncio.gather(*runners), support.LIMIT)
             await verify(client, load)
+            await verify_lists(server, client, load)
         signals = sum(len(words) for words in load.signalled.values())
         print(f"{KILLS} kills, {len(load.started)} workflows, {signals} signals acknowledged")
         assert len(load.started) >= KILLS
