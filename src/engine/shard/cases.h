@@ -41,7 +41,13 @@
     X(a_query_rides_on_a_decision_that_starts_after_it)                                            \
     X(a_query_is_set_free_when_the_end_of_the_decision_is_durable)                                 \
     X(a_query_is_set_free_when_the_run_closes_or_the_shard_is_lost)                                \
-    X(a_sure_look_notices_that_its_owner_was_overtaken)
+    X(a_sure_look_notices_that_its_owner_was_overtaken)                                            \
+    X(lists_are_told_what_a_durable_step_shows)                                                    \
+    X(what_lists_have_no_room_for_is_read_later)                                                   \
+    X(the_next_owner_hands_over_what_lists_do_not_have)                                            \
+    X(rows_for_lists_go_when_they_are_safe)                                                        \
+    X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
+    X(lists_that_were_made_anew_in_part_are_begun_again)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)
