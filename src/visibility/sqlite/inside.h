@@ -78,12 +78,34 @@ int64_t key_hash(int64_t domain, enum attribute_column column, struct slice text
  * none is left. */
 bool text_next_word(struct slice *text, uint8_t *word, size_t *length);
 
+/* --- known.c: open runs that were met lately ----------------------------------------------------
+ */
+
+/* What an UPDATE must know of the row: where it is, and what it does not change. */
+struct known_run {
+    int64_t id; /* 0: not there */
+    int64_t domain, type, start, custom;
+    int64_t workflow; /* key_hash of the workflow id */
+};
+struct known_runs {
+    struct map64 *young, *old;
+};
+void known_open(struct known_runs *runs);
+void known_close(struct known_runs *runs);
+/* All of them: after a rollback they may be wrong. */
+void known_forget(struct known_runs *runs);
+/* Takes a run out; who leaves it open puts it in again. False: not known here. */
+bool known_take(struct known_runs *runs, int64_t domain, struct slice run_id,
+                struct known_run *run);
+void known_put(struct known_runs *runs, struct slice run_id, const struct known_run *run);
+
 /* --- record.c: one run in the tables -----------------------------------------------------------
  */
 
 struct record_writer {
     sqlite3 *database;
     struct names names;
+    struct known_runs known;
     sqlite3_stmt **statements;
     int64_t next_id; /* of runs */
     int64_t recent;  /* keys in key_recent */

@@ -1,10 +1,9 @@
 /* record.c - one run in the tables: found, inserted, changed, removed.
  *
- * A run that is there is found by its start time first: those of recent runs lie together at the
- * end of an index, while the place of a run id is random. What a run never changes (domain,
- * workflow id, type, start time) is in no UPDATE, so the indexes on it are left alone; should it
- * have changed all the same, the row is made anew. */
+ * What a run never changes (domain, workflow id, type, start time) is in no UPDATE, so the indexes
+ * on it are left alone; should it have changed all the same, the row is made anew. */
 #include "visibility/sqlite/record.h"
+
 #include "base/check.h"
 #include "visibility/sqlite/inside.h"
 #include "wire/message.h"
@@ -19,19 +18,20 @@
     "cron, execution_status, scheduled, scope, scope_name, info"
 
 static const char *const statement_text[RECORD_STATEMENT_COUNT] = {
-    [RECORD_FIND_BY_START] = "SELECT id, type, start, custom, workflow FROM runs "
-                             "INDEXED BY run_by_start WHERE domain = ? AND start = ? AND run = ?",
-    [RECORD_FIND_RECENT] = "SELECT id, type, start, custom, workflow FROM key_recent JOIN runs "
-                           "ON id = owner WHERE hash = ? AND domain = ? AND run = ?",
-    [RECORD_FIND] = "SELECT id, type, start, custom, workflow FROM key JOIN runs "
-                    "ON id = owner WHERE hash = ? AND domain = ? AND run = ?",
+    [RECORD_FIND] =
+        "SELECT id, type, start, custom, workflow FROM runs WHERE id = coalesce("
+        "(SELECT id FROM key_recent JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
+        "  AND run = ?3),"
+        "(SELECT id FROM key JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
+        "  AND run = ?3))",
     [RECORD_INSERT] = "INSERT INTO runs(id, domain, workflow, run, type, start, " CHANGING
                       ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [RECORD_UPDATE] = "UPDATE runs SET (" CHANGING
                       ") = (?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22) "
                       "WHERE id = ?1",
     [RECORD_DELETE] = "DELETE FROM runs WHERE id = ?",
-    [RECORD_KEY_INSERT] = "INSERT OR IGNORE INTO key_recent(hash, owner) VALUES (?, ?)",
+    [RECORD_KEY_INSERT] = "INSERT OR IGNORE INTO key_recent(hash, owner) "
+                          "VALUES (?1, ?3), (?2, ?3)",
     [RECORD_KEY_DELETE_RECENT] = "DELETE FROM key_recent WHERE hash = ? AND owner = ?",
     [RECORD_KEY_DELETE] = "DELETE FROM key WHERE hash = ? AND owner = ?",
     [RECORD_VALUE_INSERT] = "INSERT OR IGNORE INTO value(owner, attribute, value) VALUES (?, ?, ?)",
@@ -60,6 +60,7 @@ int
 record_reload(struct record_writer *writer)
 {
     names_forget(&writer->names);
+    known_forget(&writer->known);
     int64_t last = 0;
     int code = read_number(writer->database, "SELECT max(id) FROM runs", &last);
     writer->next_id = last + 1;
@@ -73,6 +74,7 @@ record_open(struct record_writer *writer, sqlite3 *database)
 {
     *writer = (struct record_writer){.database = database};
     writer->statements = memory_zalloc(RECORD_STATEMENT_COUNT, sizeof *writer->statements);
+    known_open(&writer->known);
     int code = names_open(&writer->names, database);
     for (int i = 0; i < RECORD_STATEMENT_COUNT && code == SQLITE_OK; i++)
         code = sqlite3_prepare_v3(database, statement_text[i], -1, SQLITE_PREPARE_PERSISTENT,
@@ -87,31 +89,24 @@ record_close(struct record_writer *writer)
         sqlite3_finalize(writer->statements[i]);
     memory_free(writer->statements);
     names_close(&writer->names);
+    known_close(&writer->known);
 }
 
 /* ---- finding ---- */
 
-struct found {
-    int64_t id; /* 0: not there */
-    int64_t type, start, custom;
-    bool has_type, has_start;
-    struct slice workflow; /* in the arena */
-};
-
 static int
-find_bound(sqlite3_stmt *statement, struct arena *arena, struct found *found)
+find_bound(sqlite3_stmt *statement, int64_t domain, struct known_run *found)
 {
     int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
-        *found = (struct found){.id = sqlite3_column_int64(statement, 0),
-                                .type = sqlite3_column_int64(statement, 1),
-                                .has_type = sqlite3_column_type(statement, 1) != SQLITE_NULL,
-                                .start = sqlite3_column_int64(statement, 2),
-                                .has_start = sqlite3_column_type(statement, 2) != SQLITE_NULL,
-                                .custom = sqlite3_column_int64(statement, 3)};
         const void *workflow = sqlite3_column_text(statement, 4);
-        found->workflow =
-            arena_slice(arena, slice_of(workflow, (size_t)sqlite3_column_bytes(statement, 4)));
+        struct slice text = slice_of(workflow, (size_t)sqlite3_column_bytes(statement, 4));
+        *found = (struct known_run){.id = sqlite3_column_int64(statement, 0),
+                                    .domain = domain,
+                                    .type = sqlite3_column_int64(statement, 1),
+                                    .start = sqlite3_column_int64(statement, 2),
+                                    .custom = sqlite3_column_int64(statement, 3),
+                                    .workflow = key_hash(domain, COLUMN_WORKFLOW_ID, text)};
     }
     int end = sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
@@ -119,36 +114,32 @@ find_bound(sqlite3_stmt *statement, struct arena *arena, struct found *found)
 }
 
 static int
-find_by_start(struct record_writer *writer, int64_t domain, int64_t start, struct slice run_id,
-              struct arena *arena, struct found *found)
+find_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct known_run *found)
 {
-    sqlite3_stmt *statement = writer->statements[RECORD_FIND_BY_START];
-    sqlite3_bind_int64(statement, 1, domain);
-    sqlite3_bind_int64(statement, 2, start);
+    if (known_take(&writer->known, domain, run_id, found))
+        return SQLITE_OK;
+    sqlite3_stmt *statement = writer->statements[RECORD_FIND];
+    sqlite3_bind_int64(statement, 1, key_hash(domain, COLUMN_RUN_ID, run_id));
+    sqlite3_bind_int64(statement, 2, domain);
     text_bind(statement, 3, run_id);
-    return find_bound(statement, arena, found);
-}
-
-static int
-find_by_key(struct record_writer *writer, int64_t domain, struct slice run_id, struct arena *arena,
-            struct found *found)
-{
-    static const int both[] = {RECORD_FIND_RECENT, RECORD_FIND};
-    int code = SQLITE_OK;
-    for (int i = 0; i < 2 && code == SQLITE_OK && found->id == 0; i++) {
-        sqlite3_stmt *statement = writer->statements[both[i]];
-        sqlite3_bind_int64(statement, 1, key_hash(domain, COLUMN_RUN_ID, run_id));
-        sqlite3_bind_int64(statement, 2, domain);
-        text_bind(statement, 3, run_id);
-        code = find_bound(statement, arena, found);
-    }
-    return code;
+    return find_bound(statement, domain, found);
 }
 
 /* ---- keys ---- */
 
 static int
-keys_do(struct record_writer *writer, int statement_number, int64_t id, const int64_t hashes[2])
+keys_insert(struct record_writer *writer, int64_t id, const int64_t hashes[2])
+{
+    sqlite3_stmt *statement = writer->statements[RECORD_KEY_INSERT];
+    sqlite3_bind_int64(statement, 1, hashes[0]);
+    sqlite3_bind_int64(statement, 2, hashes[1]);
+    sqlite3_bind_int64(statement, 3, id);
+    writer->recent += 2;
+    return statement_run(statement);
+}
+
+static int
+keys_delete(struct record_writer *writer, int statement_number, int64_t id, const int64_t hashes[2])
 {
     int code = SQLITE_OK;
     for (int i = 0; i < 2 && code == SQLITE_OK; i++) {
@@ -174,14 +165,13 @@ record_settle(struct record_writer *writer)
 /* ---- removing ---- */
 
 static int
-delete_found(struct record_writer *writer, int64_t domain, const struct found *found,
-             struct slice run_id, struct arena *arena)
+delete_found(struct record_writer *writer, const struct known_run *found, struct slice run_id,
+             struct arena *arena)
 {
-    int64_t hashes[2] = {key_hash(domain, COLUMN_WORKFLOW_ID, found->workflow),
-                         key_hash(domain, COLUMN_RUN_ID, run_id)};
-    int code = keys_do(writer, RECORD_KEY_DELETE_RECENT, found->id, hashes);
+    int64_t hashes[2] = {found->workflow, key_hash(found->domain, COLUMN_RUN_ID, run_id)};
+    int code = keys_delete(writer, RECORD_KEY_DELETE_RECENT, found->id, hashes);
     if (code == SQLITE_OK)
-        code = keys_do(writer, RECORD_KEY_DELETE, found->id, hashes);
+        code = keys_delete(writer, RECORD_KEY_DELETE, found->id, hashes);
     if (code == SQLITE_OK && found->custom != 0)
         code = values_delete(writer, found->id, arena);
     sqlite3_bind_int64(writer->statements[RECORD_DELETE], 1, found->id);
@@ -191,10 +181,9 @@ delete_found(struct record_writer *writer, int64_t domain, const struct found *f
 static int
 delete_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct arena *arena)
 {
-    struct found found = {0};
-    int code = find_by_key(writer, domain, run_id, arena, &found);
-    return code != SQLITE_OK || found.id == 0 ? code
-                                              : delete_found(writer, domain, &found, run_id, arena);
+    struct known_run found = {0};
+    int code = find_run(writer, domain, run_id, &found);
+    return code != SQLITE_OK || found.id == 0 ? code : delete_found(writer, &found, run_id, arena);
 }
 
 int
@@ -210,6 +199,7 @@ record_forget(struct record_writer *writer, uint32_t shard)
                                  "DROP TABLE gone;",
                                  shard);
     check(text != NULL);
+    known_forget(&writer->known);
     int code = database_execute(writer->database, text);
     sqlite3_free(text);
     return code;
@@ -279,12 +269,11 @@ bind_changing(sqlite3_stmt *statement, const struct fresh *fresh, uint32_t shard
 }
 
 static int
-insert_run(struct record_writer *writer, const struct fresh *fresh, uint32_t shard,
-           struct arena *arena)
+insert_run(struct record_writer *writer, const struct fresh *fresh, const struct known_run *next,
+           uint32_t shard, struct arena *arena)
 {
     sqlite3_stmt *statement = writer->statements[RECORD_INSERT];
-    int64_t id = writer->next_id++;
-    sqlite3_bind_int64(statement, 1, id);
+    sqlite3_bind_int64(statement, 1, next->id);
     sqlite3_bind_int64(statement, 2, fresh->domain);
     text_bind(statement, 3, fresh->workflow);
     text_bind(statement, 4, fresh->run_id);
@@ -293,18 +282,16 @@ insert_run(struct record_writer *writer, const struct fresh *fresh, uint32_t sha
         value_bind(statement, 6, &fresh->row.column[COLUMN_START_TIME]);
     bind_changing(statement, fresh, shard);
     int code = statement_run(statement);
-    int64_t hashes[2] = {key_hash(fresh->domain, COLUMN_WORKFLOW_ID, fresh->workflow),
-                         key_hash(fresh->domain, COLUMN_RUN_ID, fresh->run_id)};
-    writer->recent += 2;
+    int64_t hashes[2] = {next->workflow, key_hash(fresh->domain, COLUMN_RUN_ID, fresh->run_id)};
     if (code == SQLITE_OK)
-        code = keys_do(writer, RECORD_KEY_INSERT, id, hashes);
+        code = keys_insert(writer, next->id, hashes);
     if (code == SQLITE_OK && fresh->custom != 0)
-        code = values_insert(writer, id, fresh->domain, &fresh->row, arena);
+        code = values_insert(writer, next->id, fresh->domain, &fresh->row, arena);
     return code;
 }
 
 static int
-update_run(struct record_writer *writer, const struct found *found, const struct fresh *fresh,
+update_run(struct record_writer *writer, const struct known_run *found, const struct fresh *fresh,
            uint32_t shard, struct arena *arena)
 {
     int code = SQLITE_OK;
@@ -321,36 +308,48 @@ update_run(struct record_writer *writer, const struct found *found, const struct
     return statement_run(statement);
 }
 
+/* The row as it will be, without its id. */
+static struct known_run
+known_of(const struct fresh *fresh)
+{
+    bool has_start = fresh->row.has[COLUMN_START_TIME];
+    return (struct known_run){.domain = fresh->domain,
+                              .type = fresh->type,
+                              .start = has_start ? fresh->row.column[COLUMN_START_TIME].integer : 0,
+                              .custom = fresh->custom,
+                              .workflow =
+                                  key_hash(fresh->domain, COLUMN_WORKFLOW_ID, fresh->workflow)};
+}
+
 /* Is it the same in what an UPDATE leaves alone? */
 static bool
-is_same(const struct found *found, const struct fresh *fresh, int64_t start)
+is_same(const struct known_run *one, const struct known_run *other)
 {
-    return found->type == fresh->type && found->has_type == (fresh->type != 0) &&
-           found->has_start == fresh->row.has[COLUMN_START_TIME] && found->start == start &&
-           slice_equal(found->workflow, fresh->workflow);
+    return one->type == other->type && one->start == other->start &&
+           one->workflow == other->workflow;
 }
 
 static int
-put_run(struct record_writer *writer, const struct visibility_change *change, int64_t domain,
-        const struct attribute_set *attributes, struct arena *arena)
+put_fresh(struct record_writer *writer, const struct fresh *fresh, uint32_t shard,
+          struct arena *arena)
 {
-    struct fresh fresh = {0};
-    struct found found = {0};
-    int code = fresh_read(writer, change, domain, attributes, arena, &fresh);
-    int64_t start = 0;
-    if (fresh.row.has[COLUMN_START_TIME])
-        start = fresh.row.column[COLUMN_START_TIME].integer;
-    if (code == SQLITE_OK)
-        code = find_by_start(writer, domain, start, fresh.run_id, arena, &found);
-    if (code == SQLITE_OK && found.id == 0)
-        code = find_by_key(writer, domain, fresh.run_id, arena, &found);
+    struct known_run found = {0}, next = known_of(fresh);
+    int code = find_run(writer, fresh->domain, fresh->run_id, &found);
     if (code != SQLITE_OK)
         return code;
-    if (found.id != 0 && is_same(&found, &fresh, start))
-        return update_run(writer, &found, &fresh, change->shard, arena);
-    if (found.id != 0)
-        code = delete_found(writer, domain, &found, fresh.run_id, arena);
-    return code != SQLITE_OK ? code : insert_run(writer, &fresh, change->shard, arena);
+    if (found.id != 0 && is_same(&found, &next)) {
+        next.id = found.id;
+        code = update_run(writer, &found, fresh, shard, arena);
+    } else {
+        if (found.id != 0)
+            code = delete_found(writer, &found, fresh->run_id, arena);
+        next.id = writer->next_id++;
+        if (code == SQLITE_OK)
+            code = insert_run(writer, fresh, &next, shard, arena);
+    }
+    if (!fresh->row.has[COLUMN_CLOSE_STATUS])
+        known_put(&writer->known, fresh->run_id, &next);
+    return code;
 }
 
 int
@@ -363,5 +362,7 @@ record_write(struct record_writer *writer, const struct visibility_change *chang
         return code;
     if (change->info == NULL)
         return delete_run(writer, domain, slice_text(change->run_id), arena);
-    return put_run(writer, change, domain, attributes, arena);
+    struct fresh fresh = {0};
+    code = fresh_read(writer, change, domain, attributes, arena, &fresh);
+    return code != SQLITE_OK ? code : put_fresh(writer, &fresh, change->shard, arena);
 }

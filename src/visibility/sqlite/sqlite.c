@@ -158,7 +158,7 @@ static const struct visibility_engine sqlite_engine = {
 };
 
 static struct error *
-open_parts(struct sqlite_visibility *sqlite, struct metrics *metrics, struct arena *arena)
+open_writer(struct sqlite_visibility *sqlite, struct metrics *metrics, struct arena *arena)
 {
     sqlite3 *database;
     const char *moved;
@@ -166,8 +166,17 @@ open_parts(struct sqlite_visibility *sqlite, struct metrics *metrics, struct are
     if (moved != NULL)
         log_warn(sqlite->log, "visibility was unusable and is built anew",
                  log_text("path", sqlite->path), log_text("moved-to", moved));
-    if (err == NULL)
-        err = database_writer_open(database, metrics, arena, &sqlite->writer);
+    return err != NULL ? err : database_writer_open(database, metrics, arena, &sqlite->writer);
+}
+
+static struct error *
+open_parts(struct sqlite_visibility *sqlite, struct metrics *metrics, struct arena *arena)
+{
+    struct error *err = open_writer(sqlite, metrics, arena);
+    if (err != NULL && err->kind == ERR_CORRUPT) { /* deeper than opening looked: once more, anew */
+        database_condemn(sqlite->path);
+        err = open_writer(sqlite, metrics, arena);
+    }
     if (err != NULL)
         return err;
     err = readers_open(sqlite->path, metrics, arena, &sqlite->readers);
@@ -181,6 +190,7 @@ visibility_open_sqlite(const struct visibility_options *options, struct arena *a
                        struct visibility **visibility)
 {
     check(sqlite3_threadsafe() != 0 && options->path != NULL);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* a lock at each malloc; refused after the first */
     struct sqlite_visibility *sqlite = memory_zalloc(1, sizeof *sqlite);
     size_t length = strlen(options->path) + 1;
     sqlite->visibility.engine = &sqlite_engine;

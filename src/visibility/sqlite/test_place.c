@@ -13,32 +13,50 @@
 struct visit {
     void (*run)(struct place *place, void *argument);
     void *argument;
-    struct place place;
+    struct place *place;
 };
 
 static void
 visit_fiber(void *argument)
 {
     struct visit *visit = argument;
-    visit->run(&visit->place, visit->argument);
+    visit->run(visit->place, visit->argument);
+}
+
+void
+place_begin(struct place *place)
+{
+    char folder[] = "/tmp/visibility-test-XXXXXX";
+    check(mkdtemp(folder) != NULL);
+    place->arena = arena_new(0);
+    place->folder = arena_text(place->arena, folder);
+    place->path = arena_format(place->arena, "%s/visibility.db", folder);
+    place->attributes = attribute_set_new(place->arena);
+}
+
+void
+place_end(struct place *place)
+{
+    place_clear(place);
+    /* tidy: allow rmdir - a test cleans up after itself, outside of any ground */
+    rmdir(place->folder);
+    arena_free(place->arena);
+}
+
+void
+place_run_in(struct place *place, void (*run)(struct place *place, void *argument), void *argument)
+{
+    struct visit visit = {.run = run, .argument = argument, .place = place};
+    linux_run(&(struct linux_options){.loops = 2, .pool_threads = 2}, visit_fiber, &visit);
 }
 
 void
 place_run(void (*run)(struct place *place, void *argument), void *argument)
 {
-    char folder[] = "/tmp/visibility-test-XXXXXX";
-    check(mkdtemp(folder) != NULL);
-    struct visit visit = {.run = run, .argument = argument};
-    struct place *place = &visit.place;
-    place->arena = arena_new(0);
-    place->folder = arena_text(place->arena, folder);
-    place->path = arena_format(place->arena, "%s/visibility.db", folder);
-    place->attributes = attribute_set_new(place->arena);
-    linux_run(&(struct linux_options){.loops = 2, .pool_threads = 2}, visit_fiber, &visit);
-    place_clear(place);
-    /* tidy: allow rmdir - a test cleans up after itself, outside of any ground */
-    rmdir(folder);
-    arena_free(place->arena);
+    struct place place;
+    place_begin(&place);
+    place_run_in(&place, run, argument);
+    place_end(&place);
 }
 
 struct visibility *

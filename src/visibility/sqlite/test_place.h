@@ -12,7 +12,12 @@ struct place {
     struct attribute_set *attributes;
 };
 
-/* Runs a test as a fiber in a place of its own, with two loops. */
+/* A new place, and its end. */
+void place_begin(struct place *place);
+void place_end(struct place *place);
+/* Runs a test as a fiber in the place, with two loops; in a place of its own. */
+void place_run_in(struct place *place, void (*run)(struct place *place, void *argument),
+                  void *argument);
 void place_run(void (*run)(struct place *place, void *argument), void *argument);
 /* Opens the database, which must succeed. Yields. */
 struct visibility *place_open(struct place *place);
