@@ -47,7 +47,8 @@
     X(the_next_owner_hands_over_what_lists_do_not_have)                                            \
     X(rows_for_lists_go_when_they_are_safe)                                                        \
     X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
-    X(lists_that_were_made_anew_in_part_are_begun_again)
+    X(lists_that_were_made_anew_in_part_are_begun_again)                                           \
+    X(lists_of_a_time_that_has_not_been_are_made_anew)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)

@@ -170,3 +170,18 @@ case_lists_that_were_made_anew_in_part_are_begun_again(struct rig *rig)
     EXPECT_OK(shard_visible_wait(rig->shard, rig->arena));
     EXPECT_EQ(rig->shard->tenure->visible.rebuilt_runs, 2);
 }
+
+/* Somebody put an old copy of the store beside lists of a later time. */
+void
+case_lists_of_a_time_that_has_not_been_are_made_anew(struct rig *rig)
+{
+    struct lists lists;
+    lists_open(&lists, rig);
+    EXPECT_OK(rig_start(rig, "one", "one", 100, rig->arena, NULL));
+    lists.level = UINT64_MAX / 2;
+    rig_restart(rig);
+    rig_wait(rig->shard->tenure->visible.unread_from == 0);
+    EXPECT_EQ(lists.beginnings, 1);
+    EXPECT_OK(rig_start(rig, "two", "two", 100, rig->arena, NULL));
+    EXPECT_EQ(lists.opened, 3); /* "one" twice */
+}

@@ -313,12 +313,14 @@ begin(struct tenure *tenure, struct arena *arena)
     if (err != NULL || tenure->is_over)
         return err;
     visible->is_begun = true;
-    if (level < visible->trimmed || visible->is_without) {
+    /* Lists that have numbers of ours have them from whoever overtook us. If nobody can, the store
+     * is a copy from before: they show a time that has not been. */
+    uint64_t own = (tenure->range_first << RANGE_BITS) + 1;
+    bool is_ahead = level >= own && tenure->shard->options.is_alone;
+    if (level < visible->trimmed || visible->is_without || is_ahead) {
         visible->rebuilds_wanted++;
         return NULL;
     }
-    /* Lists that have numbers of ours have them from whoever overtook us. */
-    uint64_t own = (tenure->range_first << RANGE_BITS) + 1;
     visible->unread_from = level < own ? level + 1 : own;
     return NULL;
 }
