@@ -57,7 +57,7 @@ struct feeder {
     struct fiber_cond changed;
     atomic_bool is_stopping;
     int64_t sync_time; /* monotonic: when it is due; NEVER: all is safe */
-    struct counter *fed_count, *failed_count;
+    struct counter *failed_count;
     struct histogram *delay;
 };
 
@@ -222,8 +222,6 @@ drop_fed(struct feeder *feeder, size_t count)
             histogram_observe(feeder->delay, now - fed->time);
         memory_free(fed);
     }
-    if (feeder->fed_count != NULL)
-        counter_add(feeder->fed_count, count);
     if (feeder->sync_time == NEVER)
         feeder->sync_time = now + SYNC_INTERVAL;
 }
@@ -357,12 +355,10 @@ open_metrics(struct feeder *feeder)
     struct metrics *metrics = feeder->options.metrics;
     if (metrics == NULL)
         return;
-    feeder->fed_count = metrics_counter(metrics, "visibility_changes_fed",
-                                        "Changes of runs that the lists were told.", NULL);
     feeder->failed_count =
-        metrics_counter(metrics, "visibility_feeds_failed",
+        metrics_counter(metrics, "cadenza_visibility_feeds_failed_total",
                         "Writes of the lists that failed and are repeated.", NULL);
-    feeder->delay = metrics_histogram(metrics, "visibility_feed_latency",
+    feeder->delay = metrics_histogram(metrics, "cadenza_visibility_feed_latency",
                                       "From the commit of a change until lists show it.", NULL);
 }
 
