@@ -10,8 +10,8 @@
  *                last, it is read for the runs of a page only.
  *   key          finds a run by workflow id or run id. Both are random, so each insertion would
  *                change another page, and a changed page costs more than all else. key_recent is a
- *                small tree of the same form that takes all new keys; now and then they go over
- *                into the large one in order, several to a page.
+ *                small tree of the same form that takes all new keys; they go over into the large
+ *                one slice by slice, several to a page.
  *   value        custom attributes by run: to test one of a run, and to remove them.
  *   search       the same by value: to find runs. Of STRING attributes: each word.
  * Columns that are joined have a type: SQLite does not look a number up in a column that has none.
@@ -43,7 +43,7 @@ static const char schema[] =
     "CREATE INDEX run_by_type ON runs(type, start);"
     "CREATE INDEX run_by_close ON runs(domain, close) WHERE close IS NOT NULL;"
     "CREATE INDEX run_open ON runs(domain, start) WHERE close IS NULL;"
-    "CREATE INDEX run_by_status ON runs(domain, status, start) WHERE status > 0;"
+    "CREATE INDEX run_by_status ON runs(domain, status, start) WHERE status <> 0;"
     "CREATE TABLE key(hash INTEGER, owner INTEGER, PRIMARY KEY(hash, owner)) WITHOUT ROWID;"
     "CREATE TABLE key_recent(hash INTEGER, owner INTEGER, PRIMARY KEY(hash, owner)) WITHOUT ROWID;"
     "CREATE TABLE value(owner INTEGER, attribute INTEGER, value,"

@@ -109,6 +109,7 @@ struct record_writer {
     sqlite3_stmt **statements;
     int64_t next_id; /* of runs */
     int64_t recent;  /* keys in key_recent */
+    uint64_t slice;  /* of all hashes: whose keys go into the large tree next */
 };
 int record_open(struct record_writer *writer, sqlite3 *database);
 void record_close(struct record_writer *writer);
@@ -119,7 +120,7 @@ int record_write(struct record_writer *writer, const struct visibility_change *c
                  const struct attribute_set *attributes, struct arena *arena);
 /* Removes all runs of a shard. Blocks. */
 int record_forget(struct record_writer *writer, uint32_t shard);
-/* Moves keys from the small tree to the large one if it is time. Blocks. */
+/* Moves keys from the small tree to the large one if there are many. Blocks. */
 int record_settle(struct record_writer *writer);
 
 /* --- values.c: custom attributes of a run in the tables ----------------------------------------

@@ -149,7 +149,7 @@ append_compare(struct sql *sql, const struct query_node *node, struct arena *are
         return;
     case COLUMN_CLOSE_STATUS:
         sql_append(sql, "SELECT id FROM runs INDEXED BY run_by_status "
-                        "WHERE status > 0 AND domain = ");
+                        "WHERE status <> 0 AND domain = ");
         sql_append_integer(sql, sql->domain);
         sql_append(sql, " AND ");
         compile_where(sql, node);

@@ -69,8 +69,8 @@ append_walk(const struct listing *listing, struct sql *sql, bool is_null_step)
         const char *index = plan_start_index(where);
         sql_append(sql, " INDEXED BY ");
         sql_append(sql, index);
-        sql_append(sql,
-                   strcmp(index, "run_by_status") == 0 ? " WHERE runs.status > 0 AND " : " WHERE ");
+        sql_append(sql, strcmp(index, "run_by_status") == 0 ? " WHERE runs.status <> 0 AND "
+                                                            : " WHERE ");
     } else if (listing->source == NULL && order_column(listing) == COLUMN_CLOSE_TIME) {
         sql_append(sql, is_null_step ? " INDEXED BY run_open WHERE "
                                      : " INDEXED BY run_by_close WHERE ");
@@ -284,23 +284,38 @@ question_list(sqlite3 *database, const struct visibility_question *question,
 
 /* ---- counts ---- */
 
-/* A count by one value of one attribute needs no run at all. */
-static bool
-is_single_value(const struct query_node *where)
+/* A count by one comparison of one attribute needs no run at all. NULL: it is not such a one. */
+static const char *
+single_comparison(const struct query_node *where)
 {
-    return where != NULL && where->kind == QUERY_COMPARE &&
-           where->operator== QUERY_EQUAL && where->attribute->column == COLUMN_NONE &&
-           where->attribute->type != ATTRIBUTE_STRING;
+    if (where == NULL || where->kind != QUERY_COMPARE || where->attribute->column != COLUMN_NONE ||
+        where->attribute->type == ATTRIBUTE_STRING)
+        return NULL;
+    switch (where->operator) {
+    case QUERY_EQUAL:
+        return "SELECT count(*) FROM search WHERE value = ";
+    case QUERY_LESS: /* of a list more than one value may fit */
+        return "SELECT count(DISTINCT owner) FROM search WHERE value < ";
+    case QUERY_LESS_OR_EQUAL:
+        return "SELECT count(DISTINCT owner) FROM search WHERE value <= ";
+    case QUERY_GREATER:
+        return "SELECT count(DISTINCT owner) FROM search WHERE value > ";
+    case QUERY_GREATER_OR_EQUAL:
+        return "SELECT count(DISTINCT owner) FROM search WHERE value >= ";
+    default:
+        return NULL;
+    }
 }
 
 static void
 build_count(struct sql *sql, const struct query_node *where, struct arena *arena)
 {
-    if (is_single_value(where)) {
-        sql_append(sql, "SELECT count(*) FROM search WHERE attribute = ");
-        sql_append_integer(sql, compile_attribute(sql, where->attribute));
-        sql_append(sql, " AND value = ");
+    const char *single = single_comparison(where);
+    if (single != NULL) {
+        sql_append(sql, single);
         sql_append_value(sql, &where->value);
+        sql_append(sql, " AND attribute = ");
+        sql_append_integer(sql, compile_attribute(sql, where->attribute));
         return;
     }
     struct source *source = source_find(sql, where, arena);
@@ -313,7 +328,7 @@ build_count(struct sql *sql, const struct query_node *where, struct arena *arena
         sql_append(sql, "SELECT count(*) FROM runs INDEXED BY ");
         sql_append(sql, index);
         sql_append(sql, strcmp(index, "run_by_status") == 0
-                            ? " WHERE runs.status > 0 AND runs.domain = "
+                            ? " WHERE runs.status <> 0 AND runs.domain = "
                             : " WHERE runs.domain = ");
     }
     sql_append_integer(sql, sql->domain);

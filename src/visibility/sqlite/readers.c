@@ -9,9 +9,12 @@
  * the thread looks at every PROGRESS_STEPS instructions of SQLite's machine. The caller still waits
  * for the thread's answer, since the thread uses its memory. */
 #include "base/check.h"
+#include "fiber/clock.h"
 #include "visibility/sqlite/inside.h"
 
 #define PROGRESS_STEPS 2000 /* far less than a millisecond */
+/* Longer than anybody should wait: a question holds its moment, and the log grows meanwhile. */
+#define QUESTION_MAX (60 * NS_PER_S)
 
 /* A question on a reader's thread. */
 struct asking {
@@ -135,8 +138,9 @@ static enum wake
 wait_for_answer(struct asking *asking)
 {
     enum wake wake = WAKE_READY;
+    int64_t latest = clock_monotonic() + QUESTION_MAX;
     while (!asking->is_done && wake == WAKE_READY)
-        wake = fiber_wait(NEVER);
+        wake = fiber_wait(latest);
     if (wake != WAKE_READY)
         atomic_store(&asking->is_stopped, true);
     while (!asking->is_done)

@@ -34,6 +34,9 @@ static const char *const statement_text[RECORD_STATEMENT_COUNT] = {
                           "VALUES (?1, ?3), (?2, ?3)",
     [RECORD_KEY_DELETE_RECENT] = "DELETE FROM key_recent WHERE hash = ? AND owner = ?",
     [RECORD_KEY_DELETE] = "DELETE FROM key WHERE hash = ? AND owner = ?",
+    [RECORD_KEY_SETTLE] = "INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent "
+                          "WHERE hash BETWEEN ? AND ?",
+    [RECORD_KEY_SETTLED] = "DELETE FROM key_recent WHERE hash BETWEEN ? AND ?",
     [RECORD_VALUE_INSERT] = "INSERT OR IGNORE INTO value(owner, attribute, value) VALUES (?, ?, ?)",
     [RECORD_VALUE_LIST] = "SELECT attribute, value, kind FROM value JOIN names ON id = attribute "
                           "WHERE owner = ?",
@@ -151,15 +154,33 @@ keys_delete(struct record_writer *writer, int statement_number, int64_t id, cons
     return code;
 }
 
+/* Moves the keys of one slice of all hashes. They lie side by side in both trees, so that each page
+ * of the large one takes several. */
+static int
+settle_slice(struct record_writer *writer, int64_t first, int64_t last)
+{
+    static const int both[] = {RECORD_KEY_SETTLE, RECORD_KEY_SETTLED};
+    int code = SQLITE_OK;
+    for (int i = 0; i < 2 && code == SQLITE_OK; i++) {
+        sqlite3_stmt *statement = writer->statements[both[i]];
+        sqlite3_bind_int64(statement, 1, first);
+        sqlite3_bind_int64(statement, 2, last);
+        code = statement_run(statement);
+    }
+    writer->recent -= sqlite3_changes(writer->database);
+    return code;
+}
+
 int
 record_settle(struct record_writer *writer)
 {
-    if (writer->recent < KEY_RECENT_MAX)
-        return SQLITE_OK;
-    writer->recent = 0;
-    return database_execute(writer->database,
-                            "INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent;"
-                            "DELETE FROM key_recent;");
+    const uint64_t width = UINT64_C(1) << 58; /* 64 slices: no group has much of it to do */
+    int code = SQLITE_OK;
+    for (int i = 0; i < 64 && writer->recent >= KEY_RECENT_MAX && code == SQLITE_OK; i++) {
+        uint64_t first = writer->slice++ % 64 * width + (UINT64_C(1) << 63);
+        code = settle_slice(writer, (int64_t)first, (int64_t)(first + width - 1));
+    }
+    return code;
 }
 
 /* ---- removing ---- */
