@@ -67,6 +67,9 @@ void
 visible_note(const struct tenure *tenure, STORED(ShardRecord) *record)
 {
     record->visible_level = tenure->visible.trimmed;
+#ifdef CADENZA_PLANT_visible_level_forgotten
+    record->visible_level = 0;
+#endif
     record->has_visible = !tenure->visible.is_without;
 }
 
@@ -203,9 +206,6 @@ visible_fill(struct tenure *tenure, struct batch *batch)
 {
     struct visible *visible = &tenure->visible;
     uint64_t safe = visible->safe;
-#ifdef CADENZA_PLANT_visible_rows_trimmed_early
-    safe = visible->fed;
-#endif
     int64_t now = clock_monotonic();
     if (safe <= visible->trimmed || now < visible->trim_time)
         return;
