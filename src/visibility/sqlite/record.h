@@ -4,6 +4,7 @@
 
 enum record_statement {
     RECORD_FIND,
+    RECORD_FIND_GONE,
     RECORD_INSERT,
     RECORD_UPDATE,
     RECORD_DELETE,
