@@ -120,8 +120,15 @@ int record_write(struct record_writer *writer, const struct visibility_change *c
                  const struct attribute_set *attributes, struct arena *arena);
 /* Removes all runs of a shard. Blocks. */
 int record_forget(struct record_writer *writer, uint32_t shard);
+
+/* --- keys.c: what finds a run by its ids --------------------------------------------------------
+ */
+
+/* Puts and removes both keys of a run: of its workflow id and of its own. Block. */
+int keys_insert(struct record_writer *writer, int64_t id, const int64_t hashes[2]);
+int keys_delete(struct record_writer *writer, int64_t id, const int64_t hashes[2]);
 /* Moves keys from the small tree to the large one if there are many. Blocks. */
-int record_settle(struct record_writer *writer);
+int keys_settle(struct record_writer *writer);
 
 /* --- values.c: custom attributes of a run in the tables ----------------------------------------
  */
@@ -131,6 +138,21 @@ int64_t values_fingerprint(const struct visibility_row *row);
 int values_insert(struct record_writer *writer, int64_t id, int64_t domain,
                   const struct visibility_row *row, struct arena *arena);
 int values_delete(struct record_writer *writer, int64_t id, struct arena *arena);
+
+/* --- levels.c: the newest row that each shard fed ------------------------------------------------
+ */
+
+struct levels {
+    struct map64 *map; /* shard → its level; none is removed */
+    sqlite3_stmt *list, *put;
+};
+int levels_open(struct levels *levels, sqlite3 *database);
+void levels_close(struct levels *levels);
+uint64_t levels_get(struct levels *levels, uint32_t shard);
+void levels_set(struct levels *levels, uint32_t shard, uint64_t row);
+/* Reads all from the table; writes what was set. Block. */
+int levels_load(struct levels *levels);
+int levels_save(struct levels *levels);
 
 /* --- writer.c: the thread that writes ----------------------------------------------------------
  */

@@ -10,8 +10,6 @@
 
 #include "uber/cadence/api/v1/workflow.pb-c.h"
 
-#define KEY_RECENT_MAX 16384 /* entries, two of a run */
-
 /* After the six that identify it: everything that may change, in this order. */
 #define CHANGING                                                                                   \
     "shard, close, status, custom, execution, length, task_list, is_cron, clusters, updated, "     \
@@ -139,61 +137,6 @@ find_run(struct record_writer *writer, int64_t domain, const int64_t *start, str
     return find_bound(statement, domain, found);
 }
 
-/* ---- keys ---- */
-
-static int
-keys_insert(struct record_writer *writer, int64_t id, const int64_t hashes[2])
-{
-    sqlite3_stmt *statement = writer->statements[RECORD_KEY_INSERT];
-    sqlite3_bind_int64(statement, 1, hashes[0]);
-    sqlite3_bind_int64(statement, 2, hashes[1]);
-    sqlite3_bind_int64(statement, 3, id);
-    writer->recent += 2;
-    return statement_run(statement);
-}
-
-static int
-keys_delete(struct record_writer *writer, int statement_number, int64_t id, const int64_t hashes[2])
-{
-    int code = SQLITE_OK;
-    for (int i = 0; i < 2 && code == SQLITE_OK; i++) {
-        sqlite3_stmt *statement = writer->statements[statement_number];
-        sqlite3_bind_int64(statement, 1, hashes[i]);
-        sqlite3_bind_int64(statement, 2, id);
-        code = statement_run(statement);
-    }
-    return code;
-}
-
-/* Moves the keys of one slice of all hashes. They lie side by side in both trees, so that each page
- * of the large one takes several. */
-static int
-settle_slice(struct record_writer *writer, int64_t first, int64_t last)
-{
-    static const int both[] = {RECORD_KEY_SETTLE, RECORD_KEY_SETTLED};
-    int code = SQLITE_OK;
-    for (int i = 0; i < 2 && code == SQLITE_OK; i++) {
-        sqlite3_stmt *statement = writer->statements[both[i]];
-        sqlite3_bind_int64(statement, 1, first);
-        sqlite3_bind_int64(statement, 2, last);
-        code = statement_run(statement);
-    }
-    writer->recent -= sqlite3_changes(writer->database);
-    return code;
-}
-
-int
-record_settle(struct record_writer *writer)
-{
-    const uint64_t width = UINT64_C(1) << 58; /* 64 slices: no group has much of it to do */
-    int code = SQLITE_OK;
-    for (int i = 0; i < 64 && writer->recent >= KEY_RECENT_MAX && code == SQLITE_OK; i++) {
-        uint64_t first = writer->slice++ % 64 * width + (UINT64_C(1) << 63);
-        code = settle_slice(writer, (int64_t)first, (int64_t)(first + width - 1));
-    }
-    return code;
-}
-
 /* ---- removing ---- */
 
 static int
@@ -201,9 +144,7 @@ delete_found(struct record_writer *writer, const struct known_run *found, struct
              struct arena *arena)
 {
     int64_t hashes[2] = {found->workflow, key_hash(found->domain, COLUMN_RUN_ID, run_id)};
-    int code = keys_delete(writer, RECORD_KEY_DELETE_RECENT, found->id, hashes);
-    if (code == SQLITE_OK)
-        code = keys_delete(writer, RECORD_KEY_DELETE, found->id, hashes);
+    int code = keys_delete(writer, found->id, hashes);
     if (code == SQLITE_OK && found->custom != 0)
         code = values_delete(writer, found->id, arena);
     sqlite3_bind_int64(writer->statements[RECORD_DELETE], 1, found->id);

@@ -14,11 +14,6 @@
 #include "base/check.h"
 #include "visibility/sqlite/inside.h"
 
-struct level {
-    uint64_t row;
-    bool is_dirty; /* not in the tables of this transaction yet */
-};
-
 /* A change that waits for being written, unless a later one of its run comes. */
 struct pending {
     const struct visibility_change *change;
@@ -29,63 +24,14 @@ struct writer {
     struct worker *worker;
     sqlite3 *database;
     struct record_writer record;
-    sqlite3_stmt *begin, *commit, *level_put, *sync_put;
-    struct map64 *levels;  /* shard → struct level; a shard's is never removed */
+    sqlite3_stmt *begin, *commit, *sync_put;
+    struct levels levels;
     struct map64 *pending; /* hash of (domain, run id) → index in `changes`, plus 1 */
     vector_of(struct pending) changes;
     struct arena *arena; /* of a group */
     int memory_code;     /* not SQLITE_OK: what is kept in memory could not be read again */
     struct counter *fed, *written, *groups, *syncs;
 };
-
-/* ---- levels ---- */
-
-static struct level *
-writer_level(struct writer *writer, uint32_t shard)
-{
-    struct level *level = map64_get(writer->levels, shard);
-    if (level == NULL) {
-        level = memory_zalloc(1, sizeof *level);
-        map64_put(writer->levels, shard, level);
-    }
-    return level;
-}
-
-static int
-levels_load(struct writer *writer)
-{
-    struct level *level;
-    for (size_t cursor = 0; map64_next(writer->levels, &cursor, NULL, (void **)&level);)
-        *level = (struct level){0};
-    sqlite3_stmt *statement;
-    int code =
-        sqlite3_prepare_v2(writer->database, "SELECT shard, row FROM levels", -1, &statement, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        uint32_t shard = (uint32_t)sqlite3_column_int64(statement, 0);
-        writer_level(writer, shard)->row = (uint64_t)sqlite3_column_int64(statement, 1);
-    }
-    return sqlite3_finalize(statement);
-}
-
-static int
-levels_save(struct writer *writer)
-{
-    uint64_t shard;
-    struct level *level;
-    int code = SQLITE_OK;
-    for (size_t cursor = 0;
-         code == SQLITE_OK && map64_next(writer->levels, &cursor, &shard, (void **)&level);) {
-        if (!level->is_dirty)
-            continue;
-        level->is_dirty = false;
-        sqlite3_bind_int64(writer->level_put, 1, (int64_t)shard);
-        sqlite3_bind_int64(writer->level_put, 2, (int64_t)level->row);
-        code = statement_run(writer->level_put);
-    }
-    return code;
-}
 
 /* ---- changes ---- */
 
@@ -136,10 +82,9 @@ apply_feed(struct writer *writer, const struct writing_job *job)
     int code = SQLITE_OK;
     for (size_t i = 0; i < job->count && code == SQLITE_OK; i++) {
         const struct visibility_change *change = &job->changes[i];
-        struct level *level = writer_level(writer, change->shard);
-        if (change->row <= level->row)
+        if (change->row <= levels_get(&writer->levels, change->shard))
             continue; /* fed before, or from an owner that was overtaken */
-        *level = (struct level){.row = change->row, .is_dirty = true};
+        levels_set(&writer->levels, change->shard, change->row);
         code = add_change(writer, change, job->attributes);
     }
     counter_add(writer->fed, job->count);
@@ -150,7 +95,7 @@ static int
 apply_forget(struct writer *writer, const struct writing_job *job)
 {
     int code = flush_changes(writer);
-    *writer_level(writer, job->shard) = (struct level){.row = job->level, .is_dirty = true};
+    levels_set(&writer->levels, job->shard, job->level);
     return code != SQLITE_OK ? code : record_forget(&writer->record, job->shard);
 }
 
@@ -197,7 +142,7 @@ write_group(struct writer *writer, struct group *group)
 {
     int code = statement_run(writer->begin);
     if (code == SQLITE_OK)
-        code = record_settle(&writer->record);
+        code = keys_settle(&writer->record);
     vector_each(job, &group->jobs) {
         if (code == SQLITE_OK)
             code = apply_job(writer, *job);
@@ -205,7 +150,7 @@ write_group(struct writer *writer, struct group *group)
     if (code == SQLITE_OK)
         code = flush_changes(writer);
     if (code == SQLITE_OK)
-        code = levels_save(writer);
+        code = levels_save(&writer->levels);
     return code != SQLITE_OK ? code : statement_run(writer->commit);
 }
 
@@ -213,7 +158,7 @@ write_group(struct writer *writer, struct group *group)
 static void
 reload(struct writer *writer)
 {
-    writer->memory_code = levels_load(writer);
+    writer->memory_code = levels_load(&writer->levels);
     if (writer->memory_code == SQLITE_OK)
         writer->memory_code = record_reload(&writer->record);
 }
@@ -257,7 +202,7 @@ answer_job(struct writer *writer, struct writing_job *job, int code, const char 
     if (code != SQLITE_OK && (job->what != WRITING_LEVEL || writer->memory_code != SQLITE_OK))
         job->err = database_error(NULL, code, why, job->arena);
     else if (job->what == WRITING_LEVEL)
-        job->level = writer_level(writer, job->shard)->row;
+        job->level = levels_get(&writer->levels, job->shard);
     loop_post_answer(job->loop, &job->letter);
 }
 
@@ -310,7 +255,6 @@ prepare_all(struct writer *writer)
         const char *text;
     } all[] = {{&writer->begin, "BEGIN IMMEDIATE"},
                {&writer->commit, "COMMIT"},
-               {&writer->level_put, "INSERT OR REPLACE INTO levels(shard, row) VALUES (?, ?)"},
                {&writer->sync_put, "INSERT INTO syncs(id, count) VALUES (1, 1) "
                                    "ON CONFLICT(id) DO UPDATE SET count = count + 1"}};
     int code = SQLITE_OK;
@@ -318,7 +262,7 @@ prepare_all(struct writer *writer)
         code = sqlite3_prepare_v3(writer->database, all[i].text, -1, SQLITE_PREPARE_PERSISTENT,
                                   all[i].statement, NULL);
     if (code == SQLITE_OK)
-        code = levels_load(writer);
+        code = levels_open(&writer->levels, writer->database);
     return code;
 }
 
@@ -356,12 +300,8 @@ writer_free(struct writer *writer)
     record_close(&writer->record);
     sqlite3_finalize(writer->begin);
     sqlite3_finalize(writer->commit);
-    sqlite3_finalize(writer->level_put);
     sqlite3_finalize(writer->sync_put);
-    struct level *level;
-    for (size_t cursor = 0; map64_next(writer->levels, &cursor, NULL, (void **)&level);)
-        memory_free(level);
-    map64_free(writer->levels);
+    levels_close(&writer->levels);
     map64_free(writer->pending);
     vector_free(&writer->changes);
     arena_free(writer->arena);
@@ -376,7 +316,6 @@ database_writer_open(sqlite3 *database, struct metrics *metrics, struct arena *a
 {
     struct writer *opened = memory_zalloc(1, sizeof *opened);
     opened->database = database;
-    opened->levels = map64_new();
     opened->pending = map64_new();
     opened->arena = arena_new(64 * 1024);
     count_into(opened, metrics);
