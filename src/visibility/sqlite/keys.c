@@ -26,6 +26,8 @@ delete_from(struct record_writer *writer, int statement_number, int64_t id, cons
         sqlite3_bind_int64(statement, 1, hashes[i]);
         sqlite3_bind_int64(statement, 2, id);
         code = statement_run(statement);
+        if (statement_number == RECORD_KEY_DELETE_RECENT)
+            writer->recent -= sqlite3_changes(writer->database);
     }
     return code;
 }

@@ -18,12 +18,6 @@
 static const char *const statement_text[RECORD_STATEMENT_COUNT] = {
     [RECORD_FIND] =
         "SELECT id, type, start, custom, workflow FROM runs WHERE id = coalesce("
-        "(SELECT id FROM runs INDEXED BY run_by_start WHERE domain = ?2 AND start = ?4"
-        "  AND run = ?3),"
-        "(SELECT id FROM key_recent JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
-        "  AND run = ?3))",
-    [RECORD_FIND_GONE] =
-        "SELECT id, type, start, custom, workflow FROM runs WHERE id = coalesce("
         "(SELECT id FROM key_recent JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
         "  AND run = ?3),"
         "(SELECT id FROM key JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
@@ -120,20 +114,15 @@ find_bound(sqlite3_stmt *statement, int64_t domain, struct known_run *found)
     return code == SQLITE_ROW ? SQLITE_OK : end;
 }
 
-/* By its start time, which it keeps; the times of recent runs lie together, while the place of a
- * key is random. NULL: it is not known, the key has to do. */
 static int
-find_run(struct record_writer *writer, int64_t domain, const int64_t *start, struct slice run_id,
-         struct known_run *found)
+find_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct known_run *found)
 {
     if (known_take(&writer->known, domain, run_id, found))
         return SQLITE_OK;
-    sqlite3_stmt *statement = writer->statements[start == NULL ? RECORD_FIND_GONE : RECORD_FIND];
+    sqlite3_stmt *statement = writer->statements[RECORD_FIND];
     sqlite3_bind_int64(statement, 1, key_hash(domain, COLUMN_RUN_ID, run_id));
     sqlite3_bind_int64(statement, 2, domain);
     text_bind(statement, 3, run_id);
-    if (start != NULL)
-        sqlite3_bind_int64(statement, 4, *start);
     return find_bound(statement, domain, found);
 }
 
@@ -155,7 +144,7 @@ static int
 delete_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct arena *arena)
 {
     struct known_run found = {0};
-    int code = find_run(writer, domain, NULL, run_id, &found);
+    int code = find_run(writer, domain, run_id, &found);
     return code != SQLITE_OK || found.id == 0 ? code : delete_found(writer, &found, run_id, arena);
 }
 
@@ -172,10 +161,9 @@ record_forget(struct record_writer *writer, uint32_t shard)
                                  "DROP TABLE gone;",
                                  shard);
     check(text != NULL);
-    known_forget(&writer->known);
     int code = database_execute(writer->database, text);
     sqlite3_free(text);
-    return code;
+    return code != SQLITE_OK ? code : record_reload(writer);
 }
 
 /* ---- writing ---- */
@@ -307,7 +295,7 @@ put_fresh(struct record_writer *writer, const struct fresh *fresh, uint32_t shar
           struct arena *arena)
 {
     struct known_run found = {0}, next = known_of(fresh);
-    int code = find_run(writer, fresh->domain, &next.start, fresh->run_id, &found);
+    int code = find_run(writer, fresh->domain, fresh->run_id, &found);
     if (code != SQLITE_OK)
         return code;
     if (found.id != 0 && is_same(&found, &next)) {

@@ -4,7 +4,6 @@
 
 enum record_statement {
     RECORD_FIND,
-    RECORD_FIND_GONE,
     RECORD_INSERT,
     RECORD_UPDATE,
     RECORD_DELETE,
