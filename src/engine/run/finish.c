@@ -278,17 +278,12 @@ put_visible(struct mutation *mutation, struct batch *batch, struct effects *effe
     const STORED(RunRecord) *core = mutation->run->core;
     if (!looks_new(mutation))
         return;
-    STORED(VisibleRow) *row = message_new(mutation->arena, STORED_TYPE(visible_row));
-    row->format = RUN_RECORD_FORMAT;
-    row->domain_id = core->domain_id;
-    row->workflow_id = core->workflow_id;
-    row->run_id = core->run_id;
     effects->visible_row = take_number(mutation->facts);
 #ifdef CADENZA_PLANT_visible_row_not_written
     return;
 #endif
-    batch_put(batch, ROW_VISIBLE, visible_key(effects->visible_row, mutation->arena),
-              message_encode(mutation->arena, &row->base));
+    struct run_key key = key_of(core);
+    visible_put_row(batch, &key, effects->visible_row);
 }
 
 /* ---- records ---- */

@@ -86,6 +86,19 @@ visible_key(uint64_t row, struct arena *arena)
     return number_key(row, arena);
 }
 
+void
+visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row)
+{
+    STORED(VisibleRow) visible;
+    cadenza__storage__v1__visible_row__init(&visible);
+    visible.format = RUN_RECORD_FORMAT;
+    visible.domain_id = (char *)key->domain_id;
+    visible.workflow_id = (char *)key->workflow_id;
+    visible.run_id = (char *)key->run_id;
+    batch_put(batch, ROW_VISIBLE, visible_key(row, batch->arena),
+              message_encode(batch->arena, &visible.base));
+}
+
 /* ---- reading ---- */
 
 static const ProtobufCMessageDescriptor *
@@ -98,6 +111,7 @@ pending_type(uint64_t kind)
         [PENDING_SIGNAL_REQUEST] = STORED_TYPE(signal_request),
         [PENDING_CHILD] = STORED_TYPE(pending_child),
         [PENDING_EXTERNAL] = STORED_TYPE(pending_external),
+        [PENDING_BIRTH] = API_TYPE(workflow_execution_started_event_attributes),
     };
     return kind < PENDING_KIND_END ? types[kind] : NULL;
 }
@@ -118,7 +132,7 @@ adopt_record(struct run *run, enum pending_kind kind, void *record)
         number = (uint64_t)((STORED(PendingExternal) *)record)->initiated_id;
     else if (kind == PENDING_TIMER)
         text = ((STORED(PendingTimer) *)record)->timer_id;
-    else
+    else if (kind == PENDING_SIGNAL_REQUEST)
         text = ((STORED(SignalRequest) *)record)->request_id;
     if (records_get(run, kind, number, text) != NULL)
         return false;

@@ -117,17 +117,33 @@ count_clusters(const struct domain *domain)
     return count == 0 ? 1 : (int32_t)count;
 }
 
+/* Keeps a change until the batch that is being made is durable. */
+static void
+keep_sight(struct tenure *tenure, const struct visible_change *change)
+{
+    struct sight *sight = sight_new(change);
+    sight->ticket = writer_newest(tenure->writer) + 1;
+    list_push_back(&tenure->visible.undurable, &sight->node);
+}
+
+/* Is the row, which the batch that is being made has, to be left to the store? */
+static bool
+is_left(struct tenure *tenure, uint64_t row)
+{
+    struct visible *visible = &tenure->visible;
+    if (visible->unread_from == 0)
+        return false;
+    check(row >= visible->unread_from);
+    visible->unread_ticket = writer_newest(tenure->writer) + 1;
+    return true;
+}
+
 void
 visible_enter(struct tenure *tenure, const struct run *run, const struct domain *domain,
               uint64_t row, struct arena *arena)
 {
-    struct visible *visible = &tenure->visible;
-    ticket_t ticket = writer_newest(tenure->writer) + 1; /* of the batch that is being made */
-    if (visible->unread_from != 0) {
-        check(row >= visible->unread_from);
-        visible->unread_ticket = ticket;
+    if (is_left(tenure, row))
         return;
-    }
     struct visible_change change = {
         .shard = tenure->shard->options.number,
         .row = row,
@@ -137,9 +153,25 @@ visible_enter(struct tenure *tenure, const struct run *run, const struct domain 
         .info = listed_info(run->core, arena),
         .num_clusters = count_clusters(domain),
     };
-    struct sight *sight = sight_new(&change);
-    sight->ticket = ticket;
-    list_push_back(&visible->undurable, &sight->node);
+    keep_sight(tenure, &change);
+}
+
+void
+visible_put_gone(struct tenure *tenure, const struct run_key *key, struct batch *batch)
+{
+    check(tenure->ids.next < tenure->ids.end);
+    uint64_t row = tenure->ids.next++;
+    visible_put_row(batch, key, row);
+    if (is_left(tenure, row))
+        return;
+    struct visible_change change = {
+        .shard = tenure->shard->options.number,
+        .row = row,
+        .domain_id = key->domain_id,
+        .workflow_id = key->workflow_id,
+        .run_id = key->run_id,
+    };
+    keep_sight(tenure, &change);
 }
 
 void
@@ -248,7 +280,10 @@ load_core(struct tenure *tenure, const struct run_key *key, struct arena *arena,
                                   run_row_key(key, arena), arena, &found, &value);
     if (err != NULL || !found)
         return err;
-    return message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), value, core);
+    err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), value, core);
+    if (err == NULL && (*core)->is_deleting)
+        *core = NULL; /* as good as gone */
+    return err;
 }
 
 /* Hands one over. *has_room: it was taken. Yields. */

@@ -69,17 +69,18 @@ give_held(struct rebuild *rebuild, uint64_t row, struct arena *arena)
 static struct error *
 take_run(struct rebuild *rebuild, const struct row *row, struct arena *arena)
 {
-    struct error *err = NULL;
+    STORED(RunRecord) *core = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), row->value, &core);
+    if (err != NULL || core->is_deleting)
+        return err;
     if (rebuild->held != NULL)
         err = give_held(rebuild, rebuild->next++, arena);
     if (err != NULL)
         return err;
     check_that(rebuild->next < rebuild->end - 1, "a shard has more runs than numbers of a range");
     arena_reset(rebuild->held_arena);
-    err = message_decode_as(rebuild->held_arena, ERR_CORRUPT, STORED_TYPE(run_record), row->value,
-                            &rebuild->held);
-    if (err != NULL)
-        return error_copy(arena, err);
+    rebuild->held = message_copy(rebuild->held_arena, &core->base);
     rebuild->runs++;
     return NULL;
 }
