@@ -13,6 +13,8 @@
 #include "config/dynamic.h"
 #include "domain/domains.h"
 #include "rpc/service.h"
+#include "uber/cadence/api/v1/common.pb-c.h"
+#include "wire/names.h"
 
 /* Where the server is in its life: what health checks are told. Written by server/, read
  * everywhere. */
@@ -29,6 +31,8 @@ struct api_store_port {
 struct engine;
 struct matching;
 struct settings;
+struct visibility;
+struct registry;
 
 struct api_options {
     struct domains *domains;
@@ -36,13 +40,26 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
-    struct settings *settings; /* NULL: dynamic settings are not changed by calls */
+    struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
+    struct visibility *visibility; /* lists of runs */
+    struct registry *registry;     /* search attributes */
     const _Atomic(enum server_phase) *phase;
     const struct log *log; /* may be NULL */
     struct api_store_port store;
 };
 
 struct api;
+
+/* Whether a run may be found by these (A-243, A-244): keys that are there and are nobody else's,
+ * values of their types, not too many, not too large. NULL: nothing is asked for. Any loop, no
+ * yield. Error: ERR_BAD_REQUEST. */
+struct search_rules {
+    const struct registry *registry;
+    const struct dynamic *dynamic;
+};
+must_use struct error *api_check_search_attributes(const struct search_rules *rules,
+                                                   const API(SearchAttributes) *attributes,
+                                                   const char *domain_name, struct arena *arena);
 
 /* On a loop. */
 struct api *api_new(const struct api_options *options);

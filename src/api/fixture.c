@@ -39,6 +39,7 @@ open_owners(struct fixture *fixture)
                                                                 .is_alone = true,
                                                                 .task_done = task_done,
                                                                 .context = fixture});
+    fixture_open_lists(fixture);
     struct engine_options engine = {
         .store = fixture->store,
         .shard_count = FIXTURE_SHARDS,
@@ -47,12 +48,15 @@ open_owners(struct fixture *fixture)
         .dynamic = fixture->dynamic,
         .metrics = fixture->metrics,
         .tasks = {.offer = offer, .context = fixture},
+        .lists = feeder_port(fixture->feeder),
+        .search = {.judge = fixture_check_search, .context = fixture},
         .host = "fixture",
         .is_alone = true,
     };
     struct engine *opened = NULL;
     EXPECT_OK(engine_open(&engine, fixture->arena, &opened));
     atomic_store(&fixture->engine, opened);
+    feeder_start(fixture->feeder);
 }
 
 static int64_t
@@ -81,6 +85,8 @@ open_door(struct fixture *fixture, const char *address)
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
                                                  .matching = fixture->matching,
+                                                 .visibility = fixture->visibility,
+                                                 .registry = fixture->registry,
                                                  .settings = fixture->settings,
                                                  .phase = &fixture->phase,
                                                  .log = &fixture->log});
@@ -183,7 +189,9 @@ fixture_close(struct fixture *fixture)
     grpc_server_close(fixture->server, clock_monotonic() + NS_PER_S);
     rpc_service_free(fixture->service);
     api_free(fixture->api);
+    feeder_stop(fixture->feeder);
     engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
+    fixture_close_lists(fixture);
     matching_free(fixture->matching);
     domains_close(fixture->domains);
     settings_close(fixture->settings);

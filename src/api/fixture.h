@@ -15,6 +15,7 @@
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "uber/cadence/api/v1/service_worker.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
+#include "visibility/feed/feeder.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -31,6 +32,9 @@ struct fixture {
     struct domains *domains;
     struct settings *settings;
     struct matching *matching;
+    struct visibility *visibility;
+    struct registry *registry;
+    struct feeder *feeder;
     _Atomic(struct engine *) engine;
     struct api *api;
     struct rpc_service *service;
@@ -70,6 +74,12 @@ void fixture_set(struct fixture *fixture, const char *yaml);
 void fixture_run(void (*body)(struct fixture *fixture));
 void fixture_run_in(const struct cluster_group *group, void (*body)(struct fixture *fixture));
 void fixture_run_in_group(void (*body)(struct fixture *fixture));
+
+/* Parts of opening and closing (fixture_lists.c). */
+void fixture_open_lists(struct fixture *fixture);
+void fixture_close_lists(struct fixture *fixture);
+struct error *fixture_check_search(const void *fixture, const API(SearchAttributes) *attributes,
+                                   const char *domain_name, struct arena *arena);
 
 /* --- requests, ready to be changed and sent
  * ------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #define HEADER_LIBRARY_VERSION "cadence-client-library-version"
 #define HEADER_FEATURE_FLAGS   "cadence-client-feature-flags"
 #define HEADER_ISOLATION_GROUP "cadence-client-isolation-group"
+#define HEADER_CONSISTENCY     "cadenza-consistency" /* beyond Cadence */
 #define PARTITION_GROUP        "isolation-group"
 
 /* What is known of the clients that say who they are. */
@@ -56,6 +57,12 @@ api_caller_partition(const struct rpc_call *call, struct caller_partition *parti
     const char *group = read_header(call, HEADER_ISOLATION_GROUP);
     *partition = (struct caller_partition){
         .keys = {PARTITION_GROUP}, .values = {group}, .count = group[0] == '\0' ? 0 : 1};
+}
+
+bool
+api_caller_wants_committed(const struct rpc_call *call)
+{
+    return strcmp(read_header(call, HEADER_CONSISTENCY), "committed") == 0;
 }
 
 static const struct client *

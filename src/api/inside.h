@@ -72,6 +72,8 @@ struct caller_partition {
     size_t count;
 };
 void api_caller_partition(const struct rpc_call *call, struct caller_partition *partition);
+/* Does the caller want to see all that was committed before its call, in lists too? */
+bool api_caller_wants_committed(const struct rpc_call *call);
 /* Does the caller understand history that comes in blobs? */
 bool api_caller_reads_raw_history(const struct rpc_call *call);
 /* Does such a worker answer queries from its memory? */
@@ -100,6 +102,15 @@ struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
 struct error *api_get_cluster_info(struct rpc_call *call);
 struct error *api_get_search_attributes(struct rpc_call *call);
+struct error *api_add_search_attribute(struct rpc_call *call);
+struct error *api_list_workflows(struct rpc_call *call);
+struct error *api_scan_workflows(struct rpc_call *call);
+struct error *api_list_open_workflows(struct rpc_call *call);
+struct error *api_list_closed_workflows(struct rpc_call *call);
+struct error *api_list_archived_workflows(struct rpc_call *call);
+struct error *api_count_workflows(struct rpc_call *call);
+struct error *api_rebuild_visibility(struct rpc_call *call);
+struct error *api_describe_cluster(struct rpc_call *call);
 struct error *api_register_domain(struct rpc_call *call);
 struct error *api_describe_domain(struct rpc_call *call);
 struct error *api_list_domains(struct rpc_call *call);

@@ -2,6 +2,7 @@
 #include "api/inside.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/message.h"
@@ -40,15 +41,56 @@ api_grpc_health_check(struct rpc_call *call)
     return NULL;
 }
 
+static API(SupportedClientVersions) *
+client_versions(struct arena *arena)
+{
+    API(SupportedClientVersions) *versions =
+        message_new(arena, API_TYPE(supported_client_versions));
+    versions->go_sdk = GO_SDK_NEWEST;
+    versions->java_sdk = JAVA_SDK_NEWEST;
+    return versions;
+}
+
 struct error *
 api_get_cluster_info(struct rpc_call *call)
 {
     API(GetClusterInfoResponse) *response = (API(GetClusterInfoResponse) *)call->response;
-    API(SupportedClientVersions) *versions =
-        message_new(call->arena, API_TYPE(supported_client_versions));
-    versions->go_sdk = GO_SDK_NEWEST;
-    versions->java_sdk = JAVA_SDK_NEWEST;
-    response->supported_client_versions = versions;
+    response->supported_client_versions = client_versions(call->arena);
+    return NULL;
+}
+
+/* One store with one feature that it has. */
+static ADMIN(DescribeClusterResponse__PersistenceInfoEntry) *
+describe_store(struct arena *arena, const char *name, const char *backend, const char *feature)
+{
+    ADMIN(DescribeClusterResponse__PersistenceInfoEntry) *entry =
+        message_new(arena, ADMIN_TYPE(describe_cluster_response__persistence_info_entry));
+    entry->key = arena_text(arena, name);
+    entry->value = message_new(arena, ADMIN_TYPE(persistence_info));
+    entry->value->backend = arena_text(arena, backend);
+    if (feature == NULL)
+        return entry;
+    ADMIN(PersistenceFeature) *has = message_new(arena, ADMIN_TYPE(persistence_feature));
+    has->key = arena_text(arena, feature);
+    has->enabled = true;
+    entry->value->n_features = 1;
+    entry->value->features = arena_zalloc(arena, 1, sizeof entry->value->features[0]);
+    entry->value->features[0] = has;
+    return entry;
+}
+
+/* cadence-web searches by queries where the visibility store says that it can. */
+struct error *
+api_describe_cluster(struct rpc_call *call)
+{
+    ADMIN(DescribeClusterResponse) *response = (ADMIN(DescribeClusterResponse) *)call->response;
+    struct arena *arena = call->arena;
+    response->supported_client_versions = client_versions(arena);
+    response->n_persistence_info = 2;
+    response->persistence_info = arena_zalloc(arena, 2, sizeof response->persistence_info[0]);
+    response->persistence_info[0] = describe_store(arena, "historyStore", "embedded", NULL);
+    response->persistence_info[1] =
+        describe_store(arena, "visibilityStore", "sqlite", "advancedVisibilityEnabled");
     return NULL;
 }
 

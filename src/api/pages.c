@@ -21,9 +21,8 @@ put_varint(uint8_t *to, uint64_t number)
     return count;
 }
 
-/* The header of a length-delimited field. */
-static struct slice
-field_header(struct arena *arena, uint32_t number, size_t length)
+struct slice
+pages_field_header(struct arena *arena, uint32_t number, size_t length)
 {
     uint8_t *bytes = arena_alloc(arena, (size_t)2 * VARINT_MAX);
     size_t count = put_varint(bytes, (uint64_t)number << 3 | 2);
@@ -132,7 +131,7 @@ void
 pieces_add_event(struct pieces *pieces, const API(HistoryEvent) *event)
 {
     struct slice bytes = message_encode(pieces->arena, &event->base);
-    pieces_add(pieces, field_header(pieces->arena, 1, bytes.length));
+    pieces_add(pieces, pages_field_header(pieces->arena, 1, bytes.length));
     pieces_add(pieces, bytes);
 }
 
@@ -140,7 +139,7 @@ void
 pieces_wrap(struct pieces *pieces, uint32_t number)
 {
     check(pieces->list.items[1].length == 0);
-    pieces->list.items[1] = field_header(pieces->arena, number, pieces->length);
+    pieces->list.items[1] = pages_field_header(pieces->arena, number, pieces->length);
 }
 
 void
@@ -149,7 +148,7 @@ pieces_nest(struct pieces *pieces, uint32_t number, struct slice head)
     struct slice inner = pieces->list.items[1];
     check(inner.length > 0 && pieces->list.items[0].length == 0);
     struct slice outer =
-        field_header(pieces->arena, number, head.length + inner.length + pieces->length);
+        pages_field_header(pieces->arena, number, head.length + inner.length + pieces->length);
     uint8_t *bytes = arena_alloc(pieces->arena, outer.length + head.length), *end = bytes;
     end = mempcpy(end, outer.data, outer.length);
     if (head.length > 0)

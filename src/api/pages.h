@@ -12,6 +12,9 @@
  * event with the largest payload that is allowed. */
 #define PAGE_BYTES_MAX (1u * 1024 * 1024)
 
+/* The header of a length-delimited field, in the arena. */
+struct slice pages_field_header(struct arena *arena, uint32_t number, size_t length);
+
 /* Bytes in pieces, in order; the bytes themselves lie where they are. */
 struct pieces {
     struct arena *arena;

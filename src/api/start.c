@@ -18,6 +18,15 @@ struct admitted {
 };
 
 static struct error *
+check_search(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request)
+{
+    const struct api_options *options = &api_of(call)->options;
+    struct search_rules rules = {.registry = options->registry, .dynamic = options->dynamic};
+    return api_check_search_attributes(&rules, request->search_attributes, request->domain,
+                                       call->arena);
+}
+
+static struct error *
 check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
             bool needs_uuid, struct call_domain *domain)
 {
@@ -30,6 +39,8 @@ check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *req
         err = validate_not_deprecated(domain, call->arena);
     if (err == NULL)
         err = validate_start_blobs(&limits, request);
+    if (err == NULL)
+        err = check_search(call, request);
     if (err == NULL)
         err = validate_isolation(call, domain);
     return err;

@@ -62,6 +62,7 @@ static const char overview[] =
     "  admin store check             read all of a data folder and look for damage\n"
     "  admin backup DIR              copy the store of a running server\n"
     "  admin restore BACKUP          make a data folder from a backup\n"
+    "  admin visibility rebuild      make the lists of runs anew\n"
     "  version                       show the version\n"
     "\n"
     "cadenza COMMAND --help tells more. The cadence CLI works too: --transport grpc --address "

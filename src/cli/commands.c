@@ -140,6 +140,15 @@ const struct cli_command cli_commands[] = {
         .run = cli_backup,
     },
     {
+        .words = "admin visibility rebuild",
+        .summary = "Lets a running server make its lists of runs anew from the runs, and waits for "
+                   "it.\n"
+                   "A server does that by itself when it finds that its lists are lost or old.",
+        .examples = "  cadenza admin visibility rebuild\n",
+        .flags = REMOTE,
+        .run = cli_rebuild_visibility,
+    },
+    {
         .words = "admin restore",
         .arguments = "BACKUP",
         .word_count = 1,

@@ -76,6 +76,7 @@ const struct flag *cli_flags_table(const char *keys, struct cli_call *call, stru
 struct error *cli_store_info(struct cli_call *call);
 struct error *cli_store_check(struct cli_call *call);
 struct error *cli_backup(struct cli_call *call);
+struct error *cli_rebuild_visibility(struct cli_call *call);
 struct error *cli_restore(struct cli_call *call);
 struct error *cli_health(struct cli_call *call);
 struct error *cli_domain_register(struct cli_call *call);

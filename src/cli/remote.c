@@ -126,3 +126,17 @@ cli_backup(struct cli_call *call)
         cli_print("The backup is in %s\n", folder);
     return err;
 }
+
+struct error *
+cli_rebuild_visibility(struct cli_call *call)
+{
+    STORE_API(RebuildRequest) request = CADENZA__ADMIN__V1__REBUILD_REQUEST__INIT;
+    ProtobufCMessage *answer = NULL;
+    struct error *err =
+        cli_ask(call, "/cadenza.admin.v1.VisibilityAPI/Rebuild", &request.base, BACKUP_TIMEOUT,
+                &cadenza__admin__v1__rebuild_response__descriptor, &answer);
+    if (err == NULL)
+        cli_print("%llu runs are listed\n",
+                  (unsigned long long)((const STORE_API(RebuildResponse) *)answer)->runs);
+    return err;
+}

@@ -174,6 +174,22 @@
     X(DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS, "frontend.globalDomainAsyncrps", KEY_INTEGER, "2147483647", \
       "domainName", "Asynchronous starts per second of a domain, in the cluster.")                 \
     X(DYNAMIC_QUOTA_BYPASS_CALLERS, "system.rateLimiterBypassCallerTypes", KEY_LIST, "", "",       \
-      "Kinds of callers (their cadence-caller-type) that have no quota.")
+      "Kinds of callers (their cadence-caller-type) that have no quota.")                          \
+    X(DYNAMIC_LIST_PAGE_SIZE, "frontend.visibilityMaxPageSize", KEY_INTEGER, "1000", "domainName", \
+      "Runs in a page of a list that names no size.")                                              \
+    X(DYNAMIC_LIST_PAGE_MAX, "frontend.esIndexMaxResultWindow", KEY_INTEGER, "10000", "",          \
+      "Most runs in a page of a list.")                                                            \
+    X(DYNAMIC_ARCHIVED_PAGE_MAX, "frontend.visibilityArchivalQueryMaxPageSize", KEY_INTEGER,       \
+      "10000", "", "Most runs in a page of a list of archived runs.")                              \
+    X(DYNAMIC_LIST_BY_FILTER_DISABLED, "frontend.disableListVisibilityByFilter", KEY_FLAG,         \
+      "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
+    X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \
+      "domainName", "db: lists by filters only, as of a basic store; any other name: queries.")    \
+    X(DYNAMIC_SEARCH_KEYS, "frontend.searchAttributesNumberOfKeysLimit", KEY_INTEGER, "100",       \
+      "domainName", "Most search attributes of a run.")                                            \
+    X(DYNAMIC_SEARCH_VALUE_SIZE, "frontend.searchAttributesSizeOfValueLimit", KEY_INTEGER, "2048", \
+      "domainName", "Largest value of a search attribute, bytes.")                                 \
+    X(DYNAMIC_SEARCH_TOTAL_SIZE, "frontend.searchAttributesTotalSizeLimit", KEY_INTEGER, "40960",  \
+      "domainName", "Most bytes of all search attributes of a run.")
 
 #endif

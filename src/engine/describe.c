@@ -24,98 +24,17 @@ time_of(int64_t nanoseconds, struct arena *arena)
 
 /* --- the run ---- */
 
-#define STATUS(name) API_VALUE(WORKFLOW_EXECUTION_STATUS__WORKFLOW_EXECUTION_STATUS_##name)
-
-static API(WorkflowExecutionStatus)
-status_of(const STORED(RunRecord) *core)
-{
-    int end = (int)core->close_status;
-    if (end != 0) /* the ends follow in the same order */
-        return (API(WorkflowExecutionStatus))((int)STATUS(STARTED) + end);
-    return core->first_decision_time != 0 ? STATUS(PENDING) : STATUS(STARTED);
-}
-
-/* Whoever started it may have left the kind out. */
-static API(TaskList) *
-describe_list(const STORED(RunRecord) *core, struct arena *arena)
-{
-    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
-    list->name = core->task_list->name;
-    list->kind = core->task_list->kind;
-    if (list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID))
-        list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
-    return list;
-}
-
 static API(WorkflowExecutionConfiguration) *
 describe_configuration(const STORED(RunRecord) *core, struct arena *arena)
 {
     API(WorkflowExecutionConfiguration) *configuration =
         message_new(arena, API_TYPE(workflow_execution_configuration));
-    configuration->task_list = describe_list(core, arena);
+    configuration->task_list = run_info_list(core, arena);
     configuration->execution_start_to_close_timeout =
         presence_make_duration(arena, core->execution_timeout);
     configuration->task_start_to_close_timeout =
         presence_make_duration(arena, core->decision_timeout);
     return configuration;
-}
-
-/* The entries have the same fields; texts are shared. */
-static void
-describe_partitions(API(WorkflowExecutionInfo) *info, const STORED(RunRecord) *core,
-                    struct arena *arena)
-{
-    info->n_partition_config = core->n_partition_config;
-    info->partition_config =
-        arena_zalloc(arena, core->n_partition_config, sizeof info->partition_config[0]);
-    for (size_t i = 0; i < core->n_partition_config; i++) {
-        API(WorkflowExecutionInfo__PartitionConfigEntry) *entry =
-            message_new(arena, API_TYPE(workflow_execution_info__partition_config_entry));
-        entry->key = core->partition_config[i]->key;
-        entry->value = core->partition_config[i]->value;
-        info->partition_config[i] = entry;
-    }
-}
-
-static void
-describe_times(API(WorkflowExecutionInfo) *info, const STORED(RunRecord) *core, struct arena *arena)
-{
-    info->start_time = time_of(core->start_time, arena);
-    info->execution_time = time_of(core->execution_time, arena);
-    info->scheduled_execution_time = time_of(core->execution_time, arena);
-    info->update_time = time_of(core->last_updated_time, arena);
-    if (core->close_status != 0)
-        info->close_time = time_of(core->close_time, arena);
-}
-
-static API(WorkflowExecutionInfo) *
-describe_info(const STORED(RunRecord) *core, struct arena *arena)
-{
-    API(WorkflowExecutionInfo) *info = message_new(arena, API_TYPE(workflow_execution_info));
-    info->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    info->workflow_execution->workflow_id = core->workflow_id;
-    info->workflow_execution->run_id = core->run_id;
-    info->type = core->workflow_type;
-    info->close_status = core->close_status;
-    info->execution_status = status_of(core);
-    info->history_length = core->next_event_id - 1; /* */
-    info->parent_execution_info = core->parent;
-    info->memo = core->memo != NULL ? core->memo : message_new(arena, API_TYPE(memo));
-    info->search_attributes = core->search_attributes != NULL
-                                  ? core->search_attributes
-                                  : message_new(arena, API_TYPE(search_attributes));
-    info->auto_reset_points = core->auto_reset_points;
-    info->is_cron = core->cron_schedule[0] != '\0';
-    info->cron_schedule = core->cron_schedule;
-    info->cron_overlap_policy = core->cron_overlap_policy;
-    if (info->cron_overlap_policy == API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_INVALID))
-        info->cron_overlap_policy = API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
-    info->active_cluster_selection_policy = core->active_cluster_selection_policy;
-    info->task_list_info = describe_list(core, arena);
-    info->task_list = core->task_list->name;
-    describe_times(info, core, arena);
-    describe_partitions(info, core, arena);
-    return info;
 }
 
 /* --- what is pending ---- */
@@ -238,7 +157,7 @@ look_describe(void *context, const struct run *run, const STORED(CurrentRecord) 
     API(DescribeWorkflowExecutionResponse) *response =
         message_new(arena, API_TYPE(describe_workflow_execution_response));
     response->execution_configuration = describe_configuration(run->core, arena);
-    response->workflow_execution_info = describe_info(run->core, arena);
+    response->workflow_execution_info = run_info(run->core, arena);
     response->pending_decision = describe_decision(run->core->decision, arena);
     describe_activities(response, run, arena);
     describe_children(response, run, arena);

@@ -92,6 +92,8 @@ open_on_loop(void *argument)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = options->tasks,
+        .lists = options->lists,
+        .search = options->search,
         .errands = {.run = engine_run_errand, .context = visit->engine},
         .host = options->host,
         .is_alone = options->is_alone,

@@ -18,6 +18,8 @@ struct engine_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
+    struct visible_port lists; /* may be empty */
+    struct search_port search; /* may be empty */
     const char *host;
     bool is_alone;
     size_t runs_max; /* cached, in all; 0: a default */
@@ -37,6 +39,15 @@ struct shard *engine_shard(struct engine *engine, uint32_t number);
 /* Has the domain any run, open or closed? Errors: the store's. */
 must_use struct error *engine_has_runs(struct engine *engine, const char *domain_id,
                                        struct arena *arena, bool *has_runs);
+
+/* --- lists of runs
+ * -------------------------------------------------------------------------------- */
+
+/* Waits until the lists have all that was committed before the call. */
+must_use struct error *engine_visible_wait(struct engine *engine, struct arena *arena);
+/* Makes the lists anew from all runs, shard by shard. *runs: how many there are. */
+must_use struct error *engine_visible_rebuild(struct engine *engine, struct arena *arena,
+                                              uint64_t *runs);
 
 /* --- clients ------------------------------------------------------------------------------------
  */

@@ -21,6 +21,7 @@
 #include "net/http.h"
 #include "server/server.h"
 #include "store/rocks/rocks.h"
+#include "visibility/visibility.h"
 
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
 #define STOP_GRACE       (10 * NS_PER_S)
@@ -37,6 +38,7 @@ struct process {
     struct metrics *metrics;
     struct dynamic *dynamic;
     struct store *store;
+    struct visibility *visibility;
     struct http_server *http_server;
     struct server *server;
     _Atomic(enum server_phase) phase;
@@ -132,6 +134,19 @@ open_store(struct process *process)
     return rocks_open(&options, process->arena, &process->store);
 }
 
+/* Beside the store, in the same folder: what it holds can be made again from there. */
+static struct error *
+open_visibility(struct process *process)
+{
+    struct visibility_options options = {
+        .path = arena_format(process->arena, "%s/visibility.sqlite",
+                             config_text(process->config, EMBEDDED "path")),
+        .log = &process->log,
+        .metrics = process->metrics,
+    };
+    return visibility_open_sqlite(&options, process->arena, &process->visibility);
+}
+
 static struct error *
 open_dynamic(struct process *process)
 {
@@ -198,6 +213,7 @@ open_server(struct process *process)
         .dynamic = process->dynamic,
         .store = process->store,
         .store_port = {.backup = backup_store, .context = process},
+        .visibility = process->visibility,
         .grpc_address = process->grpc,
         .log = &process->log,
         .metrics = process->metrics,
@@ -214,6 +230,8 @@ open_all(struct process *process)
 {
     process->metrics = metrics_new();
     struct error *err = open_store(process);
+    if (err == NULL)
+        err = open_visibility(process);
     if (err == NULL)
         err = open_dynamic(process);
     if (err == NULL)
@@ -232,6 +250,8 @@ close_all(struct process *process)
         http_server_close(process->http_server);
     if (process->dynamic != NULL)
         dynamic_free(process->dynamic);
+    if (process->visibility != NULL)
+        visibility_close(process->visibility);
     if (process->store != NULL)
         store_close(process->store);
     if (process->metrics != NULL)

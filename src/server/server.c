@@ -11,6 +11,7 @@
 #include "replication/domains_in.h"
 #include "replication/replication.h"
 #include "settings/settings.h"
+#include "visibility/feed/feeder.h"
 
 #define RPC "services.frontend.rpc."
 
@@ -23,6 +24,8 @@ struct server {
     struct matching *matching;
     /* Matching calls it from every loop: published when it is open, taken back before it closes. */
     _Atomic(struct engine *) engine;
+    struct registry *registry; /* of search attributes */
+    struct feeder *feeder;     /* of the lists of runs */
     struct api *api;
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
@@ -164,26 +167,71 @@ open_matching(struct server *server)
     });
 }
 
+static uint32_t
+shard_count(const struct server *server)
+{
+    const struct server_options *options = &server->options;
+    uint32_t configured = (uint32_t)config_integer(options->config, "persistence.numHistoryShards");
+    return options->shard_count == 0 ? configured : options->shard_count;
+}
+
+static void
+lists_told(void *context, uint32_t shard, uint64_t fed, uint64_t safe)
+{
+    struct server *server = context;
+    struct engine *engine = atomic_load_explicit(&server->engine, memory_order_acquire);
+    shard_visible_told(engine_shard(engine, shard), fed, safe);
+}
+
+static struct error *
+open_feeder(struct server *server, struct arena *arena)
+{
+    const struct server_options *options = &server->options;
+    struct error *err = registry_open(options->store, arena, &server->registry);
+    if (err != NULL)
+        return err;
+    server->feeder = feeder_new(&(struct feeder_options){.told = lists_told,
+                                                         .context = server,
+                                                         .visibility = options->visibility,
+                                                         .registry = server->registry,
+                                                         .shard_count = shard_count(server),
+                                                         .log = options->log,
+                                                         .metrics = options->metrics});
+    return NULL;
+}
+
+static struct error *
+check_search(const void *context, const API(SearchAttributes) *attributes, const char *domain_name,
+             struct arena *arena)
+{
+    const struct server *server = context;
+    struct search_rules rules = {.registry = server->registry, .dynamic = server->options.dynamic};
+    return api_check_search_attributes(&rules, attributes, domain_name, arena);
+}
+
 static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
-    uint32_t configured = (uint32_t)config_integer(options->config, "persistence.numHistoryShards");
     struct engine_options engine = {
         .store = options->store,
-        .shard_count = options->shard_count == 0 ? configured : options->shard_count,
+        .shard_count = shard_count(server),
         .domains = server->domains,
         .group = server->group,
         .dynamic = options->dynamic,
         .log = options->log,
         .metrics = options->metrics,
         .tasks = {.offer = offer_task, .context = server},
+        .lists = feeder_port(server->feeder),
+        .search = {.judge = check_search, .context = server},
         .host = host_name(server),
         .is_alone = is_alone(server),
     };
     struct engine *opened = NULL;
     struct error *err = engine_open(&engine, arena, &opened);
     atomic_store_explicit(&server->engine, opened, memory_order_release);
+    if (err == NULL)
+        feeder_start(server->feeder);
     return err;
 }
 
@@ -221,6 +269,8 @@ open_doors(struct server *server)
         .phase = server->options.phase,
         .log = server->options.log,
         .store = server->options.store_port,
+        .visibility = server->options.visibility,
+        .registry = server->registry,
     });
     server->replication = replication_new(
         &(struct replication_options){.domains = server->domains, .group = server->group});
@@ -278,7 +328,9 @@ open_parts(struct server *server, struct arena *arena)
     if (err != NULL)
         return err;
     open_matching(server);
-    err = open_engine(server, arena);
+    err = open_feeder(server, arena);
+    if (err == NULL)
+        err = open_engine(server, arena);
     if (err != NULL)
         return err;
     open_doors(server);
@@ -365,7 +417,13 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    if (server->feeder != NULL)
+        feeder_stop(server->feeder);
     close_engine(server);
+    if (server->feeder != NULL)
+        feeder_free(server->feeder);
+    if (server->registry != NULL)
+        registry_close(server->registry);
     if (server->matching != NULL)
         matching_free(server->matching);
     if (server->domains != NULL)

@@ -2,10 +2,11 @@
  * reverse one.
  *
  * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
- * store, comes in open. Order: domains (read from the store) → matching → engine (takes the shards)
- * → api and replication → gRPC door → following the other clusters → ready. Stopping: health fails
- * first, then nobody is followed and no poll waits, no new calls, calls in progress end, then the
- * parts go in reverse, but that the engine goes before matching, to which it hands tasks.
+ * store, comes in open. Order: domains (read from the store) → matching → search attributes
+ * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → following
+ * the other clusters → ready. Stopping: health fails first, then nobody is followed and no poll
+ * waits, no new calls, calls in progress end, then the parts go in reverse, but that the engine
+ * goes before matching, to which it hands tasks.
  *
  * Engine and matching do not know each other: a task that the engine offers is added to its list,
  * and a task that matching has stored or dropped is done for the engine. */
@@ -24,6 +25,7 @@ struct server_options {
     struct dynamic *dynamic;          /* what is stored of them is put over it */
     struct store *store;              /* stays the caller's; to be closed after server_stop */
     struct api_store_port store_port; /* what operators may ask of it */
+    struct visibility *visibility;    /* lists of runs; stays the caller's, as the store does */
     const char *grpc_address;         /* NULL: as configured */
     const char *host;     /* who we are among the hosts of the cluster; NULL: "cadenza" */
     uint32_t shard_count; /* what the store was made with; 0: as configured */

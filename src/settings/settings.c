@@ -1,4 +1,5 @@
-/* settings.c - see settings.h. In memory a key's entries are a JSON array, as in its row. */
+/* settings.c - see settings.h. In memory all keys are one JSON text, {"key": [entries], …}, as a
+ * file would have them. Its tree is made when it is needed and never lives across a yield. */
 #include "settings/settings.h"
 
 #include <jansson.h>
@@ -16,16 +17,16 @@
 #include "fiber/sync.h"
 #include "store/key.h"
 
-#define ORIGIN          "stored settings"
-#define DUMPED          (JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
-#define SIZE_MAX_OF_KEY ((size_t)1 << 20)
+#define ORIGIN   "stored settings"
+#define DUMPED   (JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
+#define TEXT_MAX ((size_t)1 << 20)
 
 struct settings {
     struct store *store;
     struct dynamic *dynamic;
     struct fiber_mutex lock; /* one change at a time */
     uint64_t guard;
-    json_t *keys; /* name → array of {value, constraints} */
+    char *text; /* name → array of {value, constraints} */
 };
 
 /* --- JSON and back ---- */
@@ -132,7 +133,37 @@ row_key(const char *name, struct arena *arena)
     return key_end(&key);
 }
 
-/* Reads all rows. Yields. */
+/* All keys; the caller lets go of it. */
+static json_t *
+read_keys(const struct settings *settings)
+{
+    json_t *keys = read_json(settings->text);
+    check(json_is_object(keys));
+    return keys;
+}
+
+static void
+keep_text(struct settings *settings, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    memory_free(settings->text);
+    settings->text = memcpy(memory_alloc(size), text, size);
+}
+
+static struct error *
+add_row(json_t *keys, const struct row *row, struct arena *arena)
+{
+    json_t *entries = read_json(arena_text_of(arena, row->value));
+    struct slice key = row->key, name;
+    if (!json_is_array(entries) || !key_take_text(&key, arena, &name)) {
+        json_decref(entries);
+        return error_new(arena, ERR_CORRUPT, "a stored setting cannot be read");
+    }
+    json_object_set_new(keys, arena_text_of(arena, name), entries);
+    return NULL;
+}
+
+/* Reads all rows and puts them in force. Yields. */
 static struct error *
 read_rows(struct settings *settings, struct arena *arena)
 {
@@ -144,25 +175,15 @@ read_rows(struct settings *settings, struct arena *arena)
         err = store_scan(settings->store, &scan, arena, &rows);
     if (err != NULL)
         return err;
-    json_object_clear(settings->keys);
-    for (size_t i = 0; i < rows.count; i++) {
-        json_t *array = read_json(arena_text_of(arena, rows.row[i].value));
-        struct slice key = rows.row[i].key;
-        struct slice name;
-        if (array == NULL || !key_take_text(&key, arena, &name)) {
-            json_decref(array);
-            return error_new(arena, ERR_CORRUPT, "a stored setting cannot be read");
-        }
-        json_object_set_new(settings->keys, arena_text_of(arena, name), array);
-    }
-    return NULL;
-}
-
-static struct error *
-put_in_force(struct settings *settings, struct arena *arena)
-{
-    const char *text = json_text(settings->keys, arena);
-    return dynamic_load_stored(settings->dynamic, slice_text(text), ORIGIN, arena);
+    json_t *keys = json_object();
+    for (size_t i = 0; i < rows.count && err == NULL; i++)
+        err = add_row(keys, &rows.row[i], arena);
+    if (err == NULL)
+        keep_text(settings, json_text(keys, arena));
+    json_decref(keys);
+    return err != NULL
+               ? err
+               : dynamic_load_stored(settings->dynamic, slice_text(settings->text), ORIGIN, arena);
 }
 
 struct error *
@@ -173,11 +194,9 @@ settings_open(struct store *store, struct dynamic *dynamic, struct arena *arena,
     struct settings *settings = memory_zalloc(1, sizeof *settings);
     settings->store = store;
     settings->dynamic = dynamic;
-    settings->keys = json_object();
+    keep_text(settings, "{}");
     fiber_mutex_init(&settings->lock);
     struct error *err = read_rows(settings, arena);
-    if (err == NULL)
-        err = put_in_force(settings, arena);
     if (err != NULL) {
         settings_close(settings);
         return err;
@@ -191,7 +210,7 @@ settings_close(struct settings *settings)
 {
     if (settings == NULL)
         return;
-    json_decref(settings->keys);
+    memory_free(settings->text);
     memory_free(settings);
 }
 
@@ -200,78 +219,73 @@ settings_close(struct settings *settings)
 struct change {
     struct settings *settings;
     const char *name;
-    json_t *entries; /* the new ones; NULL: see `without` */
-    json_t *without; /* entries with these constraints go; NULL: all do */
+    const char *entries; /* the new ones; NULL: see `without` */
+    const char *without; /* entries with these constraints go; NULL: all do */
     struct arena *arena;
     struct error *err;
 };
 
 static json_t *
-entries_without(json_t *entries, json_t *constraints)
+entries_without(json_t *entries, const char *text)
 {
-    json_t *left = json_array();
+    json_t *left = json_array(), *constraints = read_json(text), *entry;
     size_t index;
-    json_t *entry;
     json_array_foreach(entries, index, entry)
     {
         if (!json_equal(json_object_get(entry, "constraints"), constraints))
             json_array_append(left, entry);
     }
+    json_decref(constraints);
     return left;
 }
 
-/* All keys as they will be; the caller lets go of it. */
-static json_t *
-keys_after(const struct change *change)
+/* All keys as they will be, and the row of the one that changes; NULL: it goes. */
+static const char *
+text_after(const struct change *change, const char **row)
 {
-    json_t *keys = json_copy(change->settings->keys);
-    json_t *entries = json_incref(change->entries);
-    if (entries == NULL && change->without != NULL)
+    json_t *keys = read_keys(change->settings), *entries = NULL;
+    if (change->entries != NULL)
+        entries = read_json(change->entries);
+    else if (change->without != NULL)
         entries = entries_without(json_object_get(keys, change->name), change->without);
-    if (json_array_size(entries) == 0)
+    *row = json_array_size(entries) == 0 ? NULL : json_text(entries, change->arena);
+    if (*row == NULL)
         json_object_del(keys, change->name);
     else
         json_object_set(keys, change->name, entries);
+    const char *text = json_text(keys, change->arena);
     json_decref(entries);
-    return keys;
+    json_decref(keys);
+    return text;
 }
 
 static struct error *
-commit(struct change *change, json_t *keys)
+commit(struct change *change, const char *row)
 {
     struct settings *settings = change->settings;
-    struct arena *arena = change->arena;
-    struct batch *batch = batch_new(arena, PARTITION_OF_SETTINGS, settings->guard + 1);
-    const json_t *entries = json_object_get(keys, change->name);
-    struct slice key = row_key(change->name, arena);
-    if (entries == NULL)
+    struct batch *batch = batch_new(change->arena, PARTITION_OF_SETTINGS, settings->guard + 1);
+    struct slice key = row_key(change->name, change->arena);
+    if (row == NULL)
         batch_delete(batch, ROW_SETTING, key);
     else
-        batch_put(batch, ROW_SETTING, key, slice_text(json_text(entries, arena)));
-    return store_commit(settings->store, batch, settings->guard, arena);
+        batch_put(batch, ROW_SETTING, key, slice_text(row));
+    return store_commit(settings->store, batch, settings->guard, change->arena);
 }
 
 /* Locked. */
 static struct error *
 change_keys(struct change *change)
 {
-    struct settings *settings = change->settings;
-    json_t *keys = keys_after(change);
-    const char *text = json_text(keys, change->arena);
+    const char *row, *text = text_after(change, &row);
     struct error *err = NULL;
-    if (strlen(text) > SIZE_MAX_OF_KEY)
+    if (strlen(text) > TEXT_MAX)
         err = error_new(change->arena, ERR_BAD_REQUEST, "%s: too much to store.", change->name);
     if (err == NULL)
         err = dynamic_check(slice_text(text), ORIGIN, change->arena);
-    if (err != NULL) {
-        json_decref(keys);
+    if (err != NULL)
         return err;
-    }
-    err = commit(change, keys);
-    json_decref(keys);
-    struct error *reading = read_rows(settings, change->arena); /* what is true now */
-    if (reading == NULL)
-        reading = put_in_force(settings, change->arena);
+    err = commit(change, row);
+    struct error *reading = read_rows(change->settings, change->arena); /* what is true now */
     return err != NULL ? err : reading;
 }
 
@@ -302,19 +316,20 @@ run_change(struct change *change)
     struct error *err = check_name(change->name, change->arena);
     if (err == NULL)
         err = loop_call(loop_at(0), change_on_loop, change, change->arena);
-    if (err == NULL)
-        err = change->err;
-    json_decref(change->entries);
-    json_decref(change->without);
-    return err;
+    return err != NULL ? err : change->err;
 }
 
 struct error *
 settings_update(struct settings *settings, const struct setting *setting, struct arena *arena)
 {
     struct change change = {.settings = settings, .name = setting->name, .arena = arena};
-    struct error *err = setting_json(setting, arena, &change.entries);
-    return err != NULL ? err : run_change(&change);
+    json_t *entries = NULL;
+    struct error *err = setting_json(setting, arena, &entries);
+    if (err != NULL)
+        return err;
+    change.entries = json_text(entries, arena);
+    json_decref(entries);
+    return run_change(&change);
 }
 
 struct error *
@@ -322,10 +337,15 @@ settings_restore(struct settings *settings, const char *name,
                  const struct setting_constraint *constraints, size_t count, struct arena *arena)
 {
     struct change change = {.settings = settings, .name = name, .arena = arena};
+    json_t *without = NULL;
     struct error *err = NULL;
     if (constraints != NULL)
-        err = constraints_json(constraints, count, arena, &change.without);
-    return err != NULL ? err : run_change(&change);
+        err = constraints_json(constraints, count, arena, &without);
+    if (err != NULL)
+        return err;
+    change.without = without == NULL ? NULL : json_text(without, arena);
+    json_decref(without);
+    return run_change(&change);
 }
 
 /* --- reading ---- */
@@ -342,7 +362,7 @@ static void
 list_on_loop(void *argument)
 {
     struct listing *listing = argument;
-    json_t *keys = listing->settings->keys, *array;
+    json_t *keys = read_keys(listing->settings), *array;
     const char *name;
     listing->found =
         arena_zalloc(listing->arena, json_object_size(keys) + 1, sizeof *listing->found);
@@ -351,6 +371,7 @@ list_on_loop(void *argument)
         if (listing->name[0] == '\0' || strcmp(listing->name, name) == 0)
             fill_setting(&listing->found[listing->count++], name, array, listing->arena);
     }
+    json_decref(keys);
 }
 
 static int

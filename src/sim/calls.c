@@ -56,6 +56,12 @@ load_send(struct load_call *call, const char *path, const ProtobufCMessage *requ
         wanted.headers = headers;
         wanted.header_count = array_length(headers);
     }
+    static const struct grpc_header committed = {SLICE_LITERAL("cadenza-consistency"),
+                                                 SLICE_LITERAL("committed")};
+    if (call->wants_committed) {
+        wanted.headers = &committed;
+        wanted.header_count = 1;
+    }
     struct slice bytes;
     struct error *err =
         grpc_client_call(call->clients->client[call->host], &wanted, call->arena, &bytes);

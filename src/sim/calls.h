@@ -18,7 +18,8 @@ struct load_call {
     struct load_clients *clients;
     unsigned host; /* whom to ask */
     struct arena *arena;
-    bool is_worker; /* says that it is one, of a version that knows everything */
+    bool is_worker;       /* says that it is one, of a version that knows everything */
+    bool wants_committed; /* in lists, all that was committed before the call */
 };
 
 /* Any call, by its path. */

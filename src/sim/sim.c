@@ -74,6 +74,7 @@ life_begin(struct life *life, struct sim_host *host)
         .config = life->config,
         .dynamic = life->dynamic,
         .store = life->store,
+        .visibility = sim_lists_door(host->lists),
         .grpc_address = "0.0.0.0:" SIM_PORT,
         .host = host_name(host->host),
         .shard_count = SIM_SHARDS,
@@ -120,6 +121,22 @@ host_main(void *argument)
     ground_on_stop(NULL, NULL);
 }
 
+#define LISTS_LOST_EVERY 3 /* crashes */
+
+/* The lists of a host that is alone are on its machine. */
+static void
+crash_lists(struct sim_host *host)
+{
+    if (host->sim->count > 1 && !host->sim->is_group)
+        return;
+    if (sim_lists_crash(host->lists) > 0)
+        world_mark(host->sim->world, "crash_with_lost_lists");
+    if (host->starts % LISTS_LOST_EVERY != 0)
+        return;
+    sim_lists_lose(host->lists);
+    world_mark(host->sim->world, "lists_deleted");
+}
+
 /* After a crash: the disk decides what of the writes in flight had reached it. */
 static void
 host_crashed(void *context)
@@ -134,6 +151,7 @@ host_crashed(void *context)
         world_mark(host->sim->world, "crash_with_lost_writes");
     host->has_store = false;
     host->is_serving = false;
+    crash_lists(host);
 }
 
 /* The world, its hosts without a store, and the clients. */
@@ -159,8 +177,11 @@ sim_open_cluster(struct sim *sim, const struct world_options *options, unsigned 
 {
     open_hosts(sim, options, count, loops);
     struct memory_base *base = memory_base_new(options->seed);
-    for (unsigned i = 0; i < count; i++)
+    struct sim_lists *lists = sim_lists_new();
+    for (unsigned i = 0; i < count; i++) {
         sim->hosts[i].base = base;
+        sim->hosts[i].lists = lists;
+    }
 }
 
 /* What an operator writes for cluster `current` of a group; cluster i is at host "<host>i". */
@@ -191,6 +212,7 @@ sim_open_group(struct sim *sim, const struct world_options *options, unsigned co
     sim->is_group = true;
     for (unsigned i = 0; i < count; i++) {
         sim->hosts[i].base = memory_base_new(options->seed + i);
+        sim->hosts[i].lists = sim_lists_new();
         sim->hosts[i].config = group_config(sim->arena, i, count, "host");
     }
 }
@@ -207,8 +229,10 @@ void
 sim_close(struct sim *sim)
 {
     world_free(sim->world);
-    for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++)
+    for (unsigned i = 0; i < (sim->is_group ? sim->count : 1); i++) {
         memory_base_free(sim->hosts[i].base);
+        sim_lists_free(sim->hosts[i].lists);
+    }
     arena_free(sim->arena);
 }
 

@@ -9,6 +9,7 @@
 #define CADENZA_SIM_SIM_H
 
 #include "fiber/sim/world.h"
+#include "sim/lists.h"
 #include "store/memory/memory.h"
 
 #define SIM_HOSTS_MAX 8
@@ -23,6 +24,7 @@ struct sim_host {
     struct sim *sim;
     struct host *host;
     struct memory_base *base; /* its disk; hosts of one cluster share it */
+    struct sim_lists *lists;  /* its lists of runs; hosts of one cluster share them */
     const char *config;       /* YAML; NULL: defaults */
     uint64_t store_handle;    /* of the store it has open; meaningless when has_store is false */
     bool has_store;

@@ -130,6 +130,11 @@ void workflow_check_gone(struct workflow_load *load);
 /* Waits until every shard has handled all changes of domains; what does not is a violation. Yields.
  */
 void workflow_check_level(struct workflow_load *load);
+/* Lists have what the stores have; what differs is a violation (workflow_lists.c). Yields. */
+void workflow_check_lists(struct workflow_load *load);
+/* A client looks for the run that it started in a list that must have it. */
+void workflow_ask_lists(struct workflow_load *load, const struct workflow_entry *entry,
+                        struct load_clients *clients);
 /* A client asks about its workflow, and judges the answer. */
 void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                     struct load_clients *clients);

@@ -78,6 +78,8 @@ client_main(void *argument)
         workflow_check_rows(load);
     if (load->verdict.violation == NULL && load->shard_log != NULL)
         workflow_check_level(load);
+    if (load->verdict.violation == NULL)
+        workflow_check_lists(load);
     load->is_audited = true;
     wait_for(&load->workers_running);
     memory_free(parts);
@@ -118,6 +120,8 @@ gone_main(void *argument)
 {
     struct workflow_load *load = argument;
     workflow_check_gone(load);
+    if (load->verdict.violation == NULL)
+        workflow_check_lists(load); /* nor do they show any */
     load->is_audited = true;
 }
 

@@ -27,7 +27,9 @@
  *      that follows from the run before it, never early, and once (workflow_chain.c);
  *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end;
  *  12. a start that was accepted for later makes one run, by that request; one behind it, which the
- *      run does not allow, makes none (workflow_later.c). */
+ *      run does not allow, makes none (workflow_later.c);
+ *  13. a list that asks for all that was committed has every run whose start was acknowledged
+ *      before, and in the end lists show exactly the runs that there are (workflow_lists.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 

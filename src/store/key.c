@@ -265,6 +265,8 @@ partition_name(struct partition partition, struct arena *arena)
         return arena_format(arena, "shard %u", partition.number);
     case PARTITION_TASK_LIST:
         return arena_format(arena, "task list %.*s", SLICE_ARG(partition.name));
+    case PARTITION_ATTRIBUTES:
+        return "search attributes";
     case PARTITION_KIND_END:
         break;
     }

@@ -18,11 +18,12 @@
 #include "base/slice.h"
 
 enum partition_kind {
-    PARTITION_SYSTEM = 1,    /* one: what the data folder itself has to say */
-    PARTITION_DOMAINS = 2,   /* one: all domains; guard = notification version */
-    PARTITION_SHARD = 3,     /* by number; guard = range id */
-    PARTITION_TASK_LIST = 4, /* by name; guard = range id of the task list */
-    PARTITION_SETTINGS = 5,  /* one: dynamic settings that were stored; guard = their changes */
+    PARTITION_SYSTEM = 1,     /* one: what the data folder itself has to say */
+    PARTITION_DOMAINS = 2,    /* one: all domains; guard = notification version */
+    PARTITION_SHARD = 3,      /* by number; guard = range id */
+    PARTITION_TASK_LIST = 4,  /* by name; guard = range id of the task list */
+    PARTITION_SETTINGS = 5,   /* one: dynamic settings that were stored; guard = their changes */
+    PARTITION_ATTRIBUTES = 6, /* one: search attributes that were added; guard = their changes */
     PARTITION_KIND_END
 };
 
@@ -56,7 +57,9 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_DOMAIN_FAILOVER, 16, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-failover")        \
     X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
     X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")        \
-    X(ROW_SETTING, 19, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")
+    X(ROW_SETTING, 19, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")                       \
+    X(ROW_VISIBLE, 20, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE_RANGE, "visible")                    \
+    X(ROW_SEARCH_ATTRIBUTE, 21, PARTITION_ATTRIBUTES, ROW_ORDERED, ROW_MANY, "search-attribute")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,
@@ -74,9 +77,10 @@ struct row_facts {
 /* The line of the table; NULL for a number that is no kind. */
 const struct row_facts *row_facts(enum row_kind kind);
 
-#define PARTITION_OF_SYSTEM   ((struct partition){.kind = PARTITION_SYSTEM})
-#define PARTITION_OF_DOMAINS  ((struct partition){.kind = PARTITION_DOMAINS})
-#define PARTITION_OF_SETTINGS ((struct partition){.kind = PARTITION_SETTINGS})
-#define PARTITION_OF_SHARD(n) ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
+#define PARTITION_OF_SYSTEM     ((struct partition){.kind = PARTITION_SYSTEM})
+#define PARTITION_OF_DOMAINS    ((struct partition){.kind = PARTITION_DOMAINS})
+#define PARTITION_OF_SETTINGS   ((struct partition){.kind = PARTITION_SETTINGS})
+#define PARTITION_OF_ATTRIBUTES ((struct partition){.kind = PARTITION_ATTRIBUTES})
+#define PARTITION_OF_SHARD(n)   ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
 
 #endif

@@ -3,7 +3,7 @@
 Twenty times kill -9 under load, on the same data folder: workflows with activities, signals,
 timers, and children that fail and are tried again; one runs by a schedule all the while. Then every
 workflow has ended well, every call that was acknowledged is in a history exactly once, and none
-twice."""
+twice; and lists show every run as its description does."""
 
 import asyncio
 import collections
@@ -11,9 +11,11 @@ import random
 import sys
 from datetime import timedelta
 
+import grpc
 from cadence import workflow
 from cadence.api.v1 import service_domain_pb2 as domain_api, service_workflow_pb2 as workflow_api
 from cadence.api.v1 import workflow_pb2
+from cadence.api.v1 import service_visibility_pb2 as visibility_api, service_visibility_pb2_grpc
 from cadence.client import Client
 from cadence.worker import Registry, Worker
 from google.protobuf import duration_pb2
@@ -245,6 +247,44 @@ async def verify_ticks(client, run_id):
     return len(runs)
 
 
+async def list_all(channel):
+    """Every run that lists show, by its id; all that was committed is among them."""
+    runs, token = {}, b""
+    stub = service_visibility_pb2_grpc.VisibilityAPIStub(channel)
+    while True:
+        page = await stub.ListWorkflowExecutions(
+            visibility_api.ListWorkflowExecutionsRequest(
+                domain="orders", page_size=13, next_page_token=token
+            ),
+            metadata=[("cadenza-consistency", "committed")],
+        )
+        for run in page.executions:
+            assert run.workflow_execution.run_id not in runs, run
+            runs[run.workflow_execution.run_id] = run
+        token = page.next_page_token
+        if not token:
+            return runs
+
+
+async def verify_lists(server, client, load):
+    """Lists have every run that was started, and each run in them is as its description says."""
+    async with grpc.aio.insecure_channel(server.grpc) as channel:
+        runs = await list_all(channel)
+    assert set(load.started.values()) <= set(runs)
+    for run_id, listed in runs.items():
+        name = listed.workflow_execution.workflow_id
+        answer = await client.workflow_stub.DescribeWorkflowExecution(
+            workflow_api.DescribeWorkflowExecutionRequest(
+                domain="orders", workflow_execution={"workflow_id": name, "run_id": run_id}
+            )
+        )
+        truth = answer.workflow_execution_info
+        for info in (truth, listed):
+            info.ClearField("update_time")
+            info.ClearField("auto_reset_points")
+        assert listed == truth, (listed, truth)
+
+
 async def kill_and_restart(server, chance):
     await asyncio.sleep(chance.uniform(0.2, 1.5))
     server.kill()
@@ -274,6 +314,7 @@ async def storm(server):
             await asyncio.wait_for(asyncio.gather(*runners), support.LIMIT)
             await verify(client, load)
             ticks = await verify_ticks(client, load.started[TICKS])
+            await verify_lists(server, client, load)
         signals = sum(len(words) for words in load.signalled.values())
         print(
             f"{KILLS} kills, {len(load.started)} workflows, {signals} signals acknowledged, "

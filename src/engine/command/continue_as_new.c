@@ -200,6 +200,10 @@ decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision)
     if (!deciding_may_close(deciding, "complete workflow"))
         return;
     const char *fault = find_fault(deciding->step->facts, wish, deciding->step->arena);
+    struct error *err =
+        facts_check_search(deciding->step->facts, wish->search_attributes, deciding->step->arena);
+    if (fault == NULL && err != NULL)
+        fault = err->message;
     if (fault != NULL) {
         deciding_refuse(deciding, FAILED_CAUSE(BAD_CONTINUE_AS_NEW_ATTRIBUTES), "%s", fault);
         return;

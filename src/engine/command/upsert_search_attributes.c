@@ -23,6 +23,12 @@ decide_upsert_search_attributes(struct deciding *deciding, const API(Decision) *
                                      : "IndexedFields is empty on decision.");
         return;
     }
+    struct error *err =
+        facts_check_search(mutation_facts(deciding->mutation), wish, deciding->step->arena);
+    if (err != NULL) {
+        deciding_refuse(deciding, FAILED_CAUSE(BAD_SEARCH_ATTRIBUTES), "%s", err->message);
+        return;
+    }
     if (!deciding_may_hold(deciding, size_of(wish),
                            "UpsertWorkflowSearchAttributesDecisionAttributes"))
         return;

@@ -42,3 +42,12 @@ facts_uuid(const struct facts *facts)
     memcpy(bytes + sizeof high, &low, sizeof low);
     return uuid_v4(bytes);
 }
+
+struct error *
+facts_check_search(const struct facts *facts, const API(SearchAttributes) *attributes,
+                   struct arena *arena)
+{
+    if (facts->search == NULL || facts->search->judge == NULL || attributes == NULL)
+        return NULL;
+    return facts->search->judge(facts->search->context, attributes, facts->domain->name, arena);
+}

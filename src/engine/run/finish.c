@@ -258,6 +258,34 @@ set_alarm(struct mutation *mutation, struct effects *effects)
     effects->alarm_time = core->alarm_time;
 }
 
+/* ---- what lists show ---- */
+
+/* Did the run begin or end, or is there something else to find it by? Times and lengths that change
+ * with every step of an open run are not worth a row each. */
+static bool
+looks_new(const struct mutation *mutation)
+{
+    const STORED(RunRecord) *before = &mutation->before, *now = mutation->run->core;
+    bool is_begun = before->last_updated_time == 0;
+    return is_begun || before->close_status != now->close_status || before->memo != now->memo ||
+           before->search_attributes != now->search_attributes ||
+           (before->first_decision_time == 0) != (now->first_decision_time == 0);
+}
+
+static void
+put_visible(struct mutation *mutation, struct batch *batch, struct effects *effects)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    if (!looks_new(mutation))
+        return;
+    effects->visible_row = take_number(mutation->facts);
+#ifdef CADENZA_PLANT_visible_row_not_written
+    return;
+#endif
+    struct run_key key = key_of(core);
+    visible_put_row(batch, &key, effects->visible_row);
+}
+
 /* ---- records ---- */
 
 static struct slice
@@ -312,6 +340,7 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
         mutation->is_over = true;
         return;
     }
+    put_visible(mutation, batch, effects);
     core->format = RUN_RECORD_FORMAT;
     core->last_updated_time = mutation->facts->now;
     put_history(mutation, batch);

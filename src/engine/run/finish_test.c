@@ -12,7 +12,7 @@ count_rows(const struct sample *sample, enum row_kind kind, enum batch_verb verb
     return count;
 }
 
-TEST(finish, a_start_is_one_node_one_core_one_row)
+TEST(finish, a_start_is_one_node_one_core_one_row_and_one_for_the_lists)
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -20,7 +20,8 @@ TEST(finish, a_start_is_one_node_one_core_one_row)
     EXPECT_EQ(count_rows(&sample, ROW_HISTORY, BATCH_PUT), 1);
     EXPECT_EQ(count_rows(&sample, ROW_RUN, BATCH_PUT), 1);
     EXPECT_EQ(count_rows(&sample, ROW_TRANSFER, BATCH_PUT), 1);
-    EXPECT_EQ(sample.batch->count, 3); /* the alarm is the shard's to write */
+    EXPECT_EQ(count_rows(&sample, ROW_VISIBLE, BATCH_PUT), 1);
+    EXPECT_EQ(sample.batch->count, 4); /* the alarm is the shard's to write */
     EXPECT(sample.effects.has_new_events);
     EXPECT(!sample.effects.is_closed_now);
     EXPECT_EQ(sample.run->core->last_first_event_id, 1);

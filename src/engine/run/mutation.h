@@ -26,6 +26,14 @@ struct row_ids {
     uint64_t end; /* the owner renews its range before this */
 };
 
+/* Whether runs of a domain may be found by these search attributes. No yield. Error:
+ * ERR_BAD_REQUEST, why not. */
+struct search_port {
+    struct error *(*judge)(const void *context, const API(SearchAttributes) *attributes,
+                           const char *domain_name, struct arena *arena);
+    const void *context;
+};
+
 /* Everything that a decision may look at beside the run. Of one moment. */
 struct facts {
     int64_t now;                 /* wall clock, ns */
@@ -41,12 +49,18 @@ struct facts {
     /* Domains by name, for decisions that aim at another one; NULL: unknown. No yield. */
     const struct domain *(*find_domain)(const void *context, const char *name);
     const void *find_domain_context;
+    const struct search_port *search; /* NULL: by anything */
 };
 
 /* A setting as the run's domain has it. */
 int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
 int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
 bool facts_flag(const struct facts *facts, enum dynamic_key key);
+/* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine.
+ */
+must_use struct error *facts_check_search(const struct facts *facts,
+                                          const API(SearchAttributes) *attributes,
+                                          struct arena *arena);
 struct uuid facts_uuid(const struct facts *facts); /* a new v4, from facts->random */
 
 /* EVENT_KIND(DECISION_TASK_SCHEDULED): the kind of event, an arm of HistoryEvent. */
@@ -177,13 +191,15 @@ struct effects {
     int64_t alarm_time_old;
     uint64_t alarm_row; /* 0: none new */
     int64_t alarm_time;
+    uint64_t visible_row; /* lists are to show the run as it is now; 0: they have it */
     bool has_new_events;
     bool is_closed_now; /* the run closed in this step */
 };
 
 /* Closes the step: flushes what was buffered if no decision is started, sets the alarm, checks the
  * run, and adds all rows of the run to the batch (core, pending, history node; outbox rows of
- * transfers; not alarms, not the current-run record). The run keeps its new state. */
+ * transfers; the one for the lists; not alarms, not the current-run record). The run keeps its new
+ * state. */
 void mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects);
 
 #endif

@@ -5,7 +5,8 @@
  *   current-run   domain id, workflow id
  *   run           domain id, workflow id, run id
  *   pending       domain id, workflow id, run id, kind, then a number or a text
- *   transfer      row number */
+ *   transfer      row number
+ *   visible       row number */
 #include "engine/run/inside.h"
 #include "store/key.h"
 
@@ -63,14 +64,39 @@ pending_key_text(const struct run_key *key, enum pending_kind kind, const char *
     return key_end(&writer);
 }
 
-struct slice
-transfer_key(uint64_t row, struct arena *arena)
+static struct slice
+number_key(uint64_t row, struct arena *arena)
 {
     check(row != 0);
     struct key_writer writer;
     key_begin(&writer, arena);
     key_u64(&writer, row);
     return key_end(&writer);
+}
+
+struct slice
+transfer_key(uint64_t row, struct arena *arena)
+{
+    return number_key(row, arena);
+}
+
+struct slice
+visible_key(uint64_t row, struct arena *arena)
+{
+    return number_key(row, arena);
+}
+
+void
+visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row)
+{
+    STORED(VisibleRow) visible;
+    cadenza__storage__v1__visible_row__init(&visible);
+    visible.format = RUN_RECORD_FORMAT;
+    visible.domain_id = (char *)key->domain_id;
+    visible.workflow_id = (char *)key->workflow_id;
+    visible.run_id = (char *)key->run_id;
+    batch_put(batch, ROW_VISIBLE, visible_key(row, batch->arena),
+              message_encode(batch->arena, &visible.base));
 }
 
 /* ---- reading ---- */

@@ -104,6 +104,11 @@ const STORED(PendingTimer) *run_find_timer(const struct run *run, const char *ti
 const STORED(PendingChild) *run_find_child(const struct run *run, int64_t initiated_id);
 const STORED(PendingExternal) *run_find_external(const struct run *run, int64_t initiated_id);
 
+/* A run as describe and lists show it (A-237, B-007), filled with pointers into the record. */
+API(WorkflowExecutionInfo) *run_info(const STORED(RunRecord) *core, struct arena *arena);
+/* The task list of a run, with its kind where whoever started it had left it out. */
+API(TaskList) *run_info_list(const STORED(RunRecord) *core, struct arena *arena);
+
 /* --- rows ------------------------------------------------------------------------------------ */
 
 struct slice current_key(const char *domain_id, const char *workflow_id, struct arena *arena);
@@ -128,6 +133,12 @@ struct slice pending_key_text(const struct run_key *key, enum pending_kind kind,
 
 /* A row of the outbox (ROW_TRANSFER), by its number. */
 struct slice transfer_key(uint64_t row, struct arena *arena);
+
+/* A row that tells the lists to look at its run (ROW_VISIBLE), by its number. */
+struct slice visible_key(uint64_t row, struct arena *arena);
+struct batch;
+/* Puts it; the key's texts may go afterwards. */
+void visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row);
 
 /* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,

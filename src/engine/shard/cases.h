@@ -55,7 +55,14 @@
     X(an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back)                                 \
     X(work_of_a_domain_that_moved_away_waits_until_it_is_back)                                     \
     X(work_waits_for_the_attribute_of_its_run)                                                     \
-    X(the_log_of_the_domains_is_kept_for_the_shard)
+    X(the_log_of_the_domains_is_kept_for_the_shard)                                                \
+    X(lists_are_told_what_a_durable_step_shows)                                                    \
+    X(what_lists_have_no_room_for_is_read_later)                                                   \
+    X(the_next_owner_hands_over_what_lists_do_not_have)                                            \
+    X(rows_for_lists_go_when_they_are_safe)                                                        \
+    X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
+    X(lists_that_were_made_anew_in_part_are_begun_again)                                           \
+    X(lists_of_a_time_that_has_not_been_are_made_anew)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)

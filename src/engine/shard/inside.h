@@ -192,6 +192,25 @@ struct view {
     bool is_noting;
 };
 
+/* --- lists of runs (visible.c) ---- */
+
+struct visible {
+    struct list undurable; /* struct sight, by ticket */
+    /* Rows from here on were not handed over, and are in the store only; 0: none. While it is set,
+     * new rows stay out of memory too. At first all are unread. */
+    uint64_t unread_from;
+    ticket_t unread_ticket; /* of the newest step that left rows there */
+    bool is_begun;          /* it is known what the lists have */
+    uint64_t given;         /* newest row that was handed over */
+    uint64_t fed, safe;     /* shard_visible_told */
+    uint64_t trimmed;       /* rows up to this are gone; the shard record says so */
+    bool is_without;        /* older versions wrote no rows: the lists lack runs */
+    int64_t trim_time;      /* monotonic: not before */
+    /* Asked for, begun, done so often; what the last one came to. */
+    uint64_t rebuilds_wanted, rebuilds_done, rebuilt_runs;
+    struct fiber_cond changed;
+};
+
 /* --- tenures (shard.c) ---- */
 
 struct tenure {
@@ -208,6 +227,7 @@ struct tenure {
     struct outbox outbox;
     struct alarms alarms;
     struct view view;
+    struct visible visible;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -260,6 +280,9 @@ must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struc
 /* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
  * in memory, and nothing fits together. Yields. Errors: the shard is lost then. */
 must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
+/* A whole range of numbers, for whoever needs many at once: *first … *end - 1. Later ones are all
+ * higher. */
+void tenure_reserve_range(struct tenure *tenure, uint64_t *first, uint64_t *end);
 /* Begins a range of numbers if the old one is nearly used up. Before facts are made of it. */
 void tenure_renew_range(struct tenure *tenure);
 /* A batch of this tenure, and the end of one: what is to be written by the way goes into it. */
@@ -391,6 +414,34 @@ void held_wake(struct tenure *tenure, const struct domain *domain);
 
 /* Rings; ends with the tenure. */
 void alarms_fiber(void *tenure);
+
+/* --- visible.c ---- */
+
+void visible_init(struct tenure *tenure);
+void visible_free(struct tenure *tenure);
+/* What the shard record says; NULL: there is none yet. And the other way. */
+void visible_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
+void visible_note(const struct tenure *tenure, STORED(ShardRecord) *record);
+/* How a run looks after a step that is about to be submitted: told to the lists once durable. */
+void visible_enter(struct tenure *tenure, const struct run *run, const struct domain *domain,
+                   uint64_t row, struct arena *arena);
+/* The run goes with this batch, before which the range was renewed: lists are told so. */
+void visible_put_gone(struct tenure *tenure, const struct run_key *key, struct batch *batch);
+void visible_release(struct tenure *tenure, ticket_t durable);
+/* Deletes by the way what the lists have safely. */
+void visible_fill(struct tenure *tenure, struct batch *batch);
+/* Hands over what is in the store only, makes lists anew; ends with the tenure. */
+void visible_fiber(void *tenure);
+/* Hands over a run as its record says, or that it is gone (NULL). False: no room now. */
+bool visible_give(struct tenure *tenure, const struct run_key *key, const STORED(RunRecord) *core,
+                  uint64_t row, struct arena *arena);
+/* All rows are left to the store from here on. */
+void visible_leave_from(struct tenure *tenure, uint64_t row);
+
+/* --- visible_rebuild.c ---- */
+
+/* Makes the lists anew from the runs. Yields. Errors: the store's, ERR_CANCELLED. */
+must_use struct error *visible_rebuild(struct tenure *tenure, struct arena *arena);
 
 /* --- facts.c ---- */
 

@@ -109,8 +109,11 @@ static ticket_t
 delete_portion(struct deletion *deletion)
 {
     struct tenure *tenure = deletion->tenure;
+    tenure_renew_range(tenure);
     struct batch *batch = tenure_batch(tenure, deletion->arena);
     struct slice prefix = run_row_key(deletion->key, deletion->arena);
+    if (!deletion->loaded->run->core->is_deleting)
+        visible_put_gone(tenure, deletion->key, batch); /* nobody finds it from here on */
 #ifndef CADENZA_PLANT_half_deleted_is_seen
     deletion->loaded->run->core->is_deleting = true;
 #endif

@@ -116,6 +116,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     workflows_release(tenure, durable);
     outbox_release(tenure, durable);
     view_release(tenure, durable);
+    visible_release(tenure, durable);
 }
 
 /* --- taking ---- */
@@ -158,6 +159,8 @@ shard_begin(struct shard *shard, struct arena *arena)
     tenure_submit(tenure, tenure_batch(tenure, arena)); /* the shard record */
     tenure_start_fiber(tenure, "shard outbox", outbox_fiber, tenure);
     tenure_start_fiber(tenure, "shard alarms", alarms_fiber, tenure);
+    if (shard->options.lists.give != NULL)
+        tenure_start_fiber(tenure, "shard lists", visible_fiber, tenure);
     return NULL;
 }
 

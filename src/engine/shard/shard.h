@@ -26,6 +26,7 @@
 #include "engine/command/command.h"
 #include "engine/limits/limits.h"
 #include "route/task.h"
+#include "route/visible.h"
 
 /* What the shard needs from the world; filled by server/ or a test. */
 struct task_port {
@@ -61,6 +62,8 @@ struct shard_options {
     struct metrics *metrics;
     struct task_port tasks;
     struct errand_port errands; /* may be empty: then such rows wait */
+    struct visible_port lists;  /* may be empty: then such rows stay */
+    struct search_port search;  /* may be empty: then all search attributes are fine */
     const char *host;           /* who we are, for the shard record */
     bool is_alone;              /* nobody else may own it: taken again at once when it was lost */
     size_t runs_max;            /* cached runs, about; 0: a default */
@@ -198,6 +201,20 @@ void shard_run_errands(struct shard *shard);
 /* No more of them, and those under way have ended. Before any shard is closed. Yields; deaf to
  * cancel. */
 void shard_stop_errands(struct shard *shard);
+
+/* --- lists of runs -----------------------------------------------------------------------------
+ */
+
+/* Of what was handed over the lists have rows up to `fed`; those up to `safe` stay there whatever
+ * crashes, so their rows may go. On the shard's loop. */
+void shard_visible_told(struct shard *shard, uint64_t fed, uint64_t safe);
+/* Waits until the lists have all that was committed before the call, by whichever owner. On the
+ * shard's loop. Yields. Errors: as shard_look_surely. */
+must_use struct error *shard_visible_wait(struct shard *shard, struct arena *arena);
+/* Makes the shard's part of the lists anew from its runs, and waits until they have it. *runs are
+ * how many it has. On the shard's loop. Yields. Errors: as shard_look; the store's. */
+must_use struct error *shard_visible_rebuild(struct shard *shard, struct arena *arena,
+                                             uint64_t *runs);
 
 /* --- waiting for news of a run
  * -------------------------------------------------------------------- */

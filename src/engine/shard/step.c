@@ -200,6 +200,9 @@ visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch
     const struct run *run = mutation_run(mutation);
     mutation_finish(mutation, batch, effects);
     alarms_put(tenure, run, effects, batch);
+    if (effects->visible_row != 0)
+        visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
+                      visit->arena);
     for (size_t i = 0; i < effects->dropped_count; i++)
         outbox_drop(tenure, effects->dropped[i], batch);
 }

@@ -30,6 +30,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     workflows_init(tenure, options->runs_max);
     outbox_init(tenure, options->transfers_max);
     alarms_init(tenure, options->alarms_max);
+    visible_init(tenure);
     watches_init(tenure);
     queries_init(tenure);
     return tenure;
@@ -43,6 +44,7 @@ tenure_free(struct tenure *tenure)
     workflows_free(tenure);
     outbox_free(tenure);
     alarms_free(tenure);
+    visible_free(tenure);
     watches_free(tenure);
     queries_free(tenure);
     view_free(tenure);
@@ -75,6 +77,7 @@ tenure_end(struct tenure *tenure)
     shard->tenure = NULL;
     fiber_cond_broadcast(&tenure->outbox.changed);
     fiber_cond_broadcast(&tenure->alarms.changed);
+    fiber_cond_broadcast(&tenure->visible.changed);
     latch_add(&shard->busy, 1);
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
@@ -124,16 +127,31 @@ tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena)
 
 /* --- batches ---- */
 
+static void
+next_range(struct tenure *tenure)
+{
+    tenure->range_id++; /* the next batch raises the guard to it */
+    tenure->ids.next = (tenure->range_id << RANGE_BITS) + 1;
+    tenure->ids.end = (tenure->range_id + 1) << RANGE_BITS;
+    tenure->is_record_due = true;
+}
+
 void
 tenure_renew_range(struct tenure *tenure)
 {
     if (tenure->ids.end - tenure->ids.next > RANGE_SPARE)
         return;
     mark("shard_range_renewed");
-    tenure->range_id++; /* the next batch raises the guard to it */
-    tenure->ids.next = (tenure->range_id << RANGE_BITS) + 1;
-    tenure->ids.end = (tenure->range_id + 1) << RANGE_BITS;
-    tenure->is_record_due = true;
+    next_range(tenure);
+}
+
+void
+tenure_reserve_range(struct tenure *tenure, uint64_t *first, uint64_t *end)
+{
+    next_range(tenure);
+    *first = tenure->ids.next;
+    *end = tenure->ids.end;
+    next_range(tenure);
 }
 
 static struct slice
@@ -155,6 +173,7 @@ put_record(struct tenure *tenure, struct batch *batch)
     record->transfer_level = outbox_level(tenure);
     record->domain_version = tenure->view.handled;
     record->failovers = tenure->view.failovers;
+    visible_note(tenure, record);
     record->taken_time = clock_wall();
     record->owner = (char *)tenure->shard->options.host;
     batch_put(batch, ROW_SHARD, record_key(batch->arena),
@@ -174,6 +193,7 @@ tenure_submit(struct tenure *tenure, struct batch *batch)
 {
     check(!tenure->is_over);
     outbox_fill(tenure, batch);
+    visible_fill(tenure, batch);
     if (tenure->is_record_due || clock_monotonic() - tenure->record_time > RECORD_INTERVAL)
         put_record(tenure, batch);
     return writer_submit(tenure->writer, batch);
@@ -196,6 +216,8 @@ tenure_read(struct tenure *tenure, struct arena *arena)
         err = alarms_begin(tenure, record->timer_read_level, arena);
     if (err == NULL)
         err = outbox_begin(tenure, record->transfer_level, arena);
+    if (err == NULL)
+        visible_begin(tenure, found ? record : NULL);
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;

@@ -1,0 +1,36 @@
+/* visible.h - how a run looks, on its way from the shard that has it to the lists of runs.
+ *
+ * The engine hands it over once the step that made it so is durable; visibility keeps it. Owners
+ * know this value, not each other. */
+#ifndef CADENZA_ROUTE_VISIBLE_H
+#define CADENZA_ROUTE_VISIBLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+/* What lists are to be told of a run, known by (shard, row): rows of a shard rise. */
+struct visible_change {
+    uint32_t shard;
+    uint64_t row;
+    /* All that the lists have of the shard goes: it comes anew, with rows above this one. Nothing
+     * else is set. */
+    bool is_beginning;
+    const char *domain_id, *workflow_id, *run_id;
+    struct slice info;    /* an encoded WorkflowExecutionInfo; empty: the run is gone */
+    int32_t num_clusters; /* of its domain */
+};
+/* The lists of runs; filled by server/ or a test. */
+struct visible_port {
+    /* The newest row of the shard that they have; 0: none. On the shard's loop. Yields. */
+    struct error *(*level)(void *context, uint32_t shard, struct arena *arena, uint64_t *row);
+    /* Hands over a change that is durable. On the shard's loop, no yield; copies what it needs.
+     * False: no room now; it is read from the store later. */
+    bool (*give)(void *context, const struct visible_change *change);
+    void *context;
+};
+
+#endif

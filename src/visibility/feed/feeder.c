@@ -1,0 +1,431 @@
+/* feeder.c - see feeder.h.
+ *
+ * What belongs to a loop (struct feed_loop) is touched on that loop only. The fiber of loop 0
+ * visits a loop by a call: it brings the news for the shards there and takes what was gathered. A
+ * loop that has something sends a letter, one at a time. */
+#include "visibility/feed/feeder.h"
+
+#include <stdatomic.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+#include "fiber/sync.h"
+#include "wire/message.h"
+
+#define GATHER_DELAY  (2 * NS_PER_MS) /* changes that come within it go together */
+#define SYNC_INTERVAL NS_PER_S
+#define RETRY_DELAY   (500 * NS_PER_MS)
+#define BATCH_MAX     1000                      /* changes in one transaction */
+#define BYTES_MAX     ((size_t)4 * 1024 * 1024) /* that a loop gathers */
+
+/* A change on its way. One block: the struct, texts, bytes. */
+struct fed_change {
+    struct list node;
+    struct visible_change change;
+    int64_t time; /* monotonic: when it was handed over */
+    size_t size;
+};
+
+/* Of one loop. */
+struct feed_loop {
+    struct letter letter;
+    struct feeder *feeder;
+    struct list changes; /* struct fed_change */
+    size_t bytes;
+    atomic_bool is_posted; /* the letter is on its way */
+    /* Of loop 0. */
+    bool has_changes, has_news;
+};
+
+/* What the lists have of a shard. Of loop 0. */
+struct feed_shard {
+    uint64_t fed, safe;
+    bool is_news; /* the shard does not know it yet */
+};
+
+struct feeder {
+    struct feeder_options options;
+    bool is_started;
+    struct feed_loop *loops;
+    struct feed_shard *shards;
+    struct list waiting; /* struct fed_change: taken, and not fed yet */
+    struct latch running;
+    struct fiber_cond changed;
+    atomic_bool is_stopping;
+    int64_t sync_time; /* monotonic: when it is due; NEVER: all is safe */
+    struct counter *failed_count;
+    struct histogram *delay;
+};
+
+/* --- on the loops of shards ---- */
+
+static void
+deliver(struct letter *letter)
+{
+    struct feed_loop *loop = container_of(letter, struct feed_loop, letter);
+    atomic_store(&loop->is_posted, false);
+    loop->has_changes = true;
+    fiber_cond_broadcast(&loop->feeder->changed);
+}
+
+static char *
+place_text(char **place, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = memcpy(*place, text, size);
+    *place += size;
+    return copy;
+}
+
+static struct fed_change *
+copy_change(const struct visible_change *change)
+{
+    if (change->is_beginning) {
+        struct fed_change *copy = memory_zalloc(1, sizeof *copy);
+        copy->change = *change;
+        copy->size = sizeof *copy;
+        return copy;
+    }
+    size_t texts =
+        strlen(change->domain_id) + strlen(change->workflow_id) + strlen(change->run_id) + 3;
+    size_t size = sizeof(struct fed_change) + texts + change->info.length;
+    struct fed_change *copy = memory_zalloc(1, size);
+    char *place = (char *)(copy + 1);
+    copy->size = size;
+    copy->change = *change;
+    copy->change.domain_id = place_text(&place, change->domain_id);
+    copy->change.workflow_id = place_text(&place, change->workflow_id);
+    copy->change.run_id = place_text(&place, change->run_id);
+    if (change->info.length > 0)
+        memcpy(place, change->info.data, change->info.length);
+    copy->change.info = slice_of(place, change->info.length);
+    return copy;
+}
+
+static bool
+give(void *context, const struct visible_change *change)
+{
+    struct feeder *feeder = context;
+    struct feed_loop *loop = &feeder->loops[loop_index(loop_self())];
+    if (loop->bytes > BYTES_MAX || atomic_load(&feeder->is_stopping))
+        return false;
+    struct fed_change *copy = copy_change(change);
+    copy->time = clock_monotonic();
+    list_push_back(&loop->changes, &copy->node);
+    loop->bytes += copy->size;
+    bool is_posted = atomic_exchange(&loop->is_posted, true);
+    if (!is_posted && !loop_post(loop_at(0), &loop->letter))
+        atomic_store(&loop->is_posted, false); /* the next change tries again, or the sync comes */
+    return true;
+}
+
+static struct error *
+level(void *context, uint32_t shard, struct arena *arena, uint64_t *row)
+{
+    struct feeder *feeder = context;
+    return visibility_level(feeder->options.visibility, shard, arena, row);
+}
+
+struct visible_port
+feeder_port(struct feeder *feeder)
+{
+    return (struct visible_port){.level = level, .give = give, .context = feeder};
+}
+
+struct visit {
+    struct feeder *feeder;
+    unsigned index; /* of the loop */
+};
+
+/* On the loop: news for its shards, then what was gathered. Loop 0 waits meanwhile. No yield. */
+static void
+visit_on_loop(void *argument)
+{
+    struct visit *visit = argument;
+    struct feeder *feeder = visit->feeder;
+    struct feed_loop *loop = &feeder->loops[visit->index];
+    for (uint32_t i = visit->index; i < feeder->options.shard_count; i += loop_count()) {
+        struct feed_shard *shard = &feeder->shards[i];
+        if (shard->is_news)
+            feeder->options.told(feeder->options.context, i, shard->fed, shard->safe);
+        shard->is_news = false;
+    }
+    list_splice_back(&feeder->waiting, &loop->changes);
+    loop->bytes = 0;
+}
+
+/* --- the fiber of loop 0 ---- */
+
+static void
+visit_loops(struct feeder *feeder, bool is_all, struct arena *arena)
+{
+    for (unsigned i = 0; i < loop_count(); i++) {
+        struct feed_loop *loop = &feeder->loops[i];
+        if (!is_all && !loop->has_changes && !loop->has_news)
+            continue;
+        loop->has_changes = loop->has_news = false;
+        struct visit visit = {.feeder = feeder, .index = i};
+        if (loop_call(loop_at(i), visit_on_loop, &visit, arena) != NULL)
+            loop->has_news = true; /* its mailbox is full: once more */
+    }
+}
+
+static void
+note_fed(struct feeder *feeder, const struct visible_change *change)
+{
+    struct feed_shard *shard = &feeder->shards[change->shard];
+    shard->fed = change->row;
+    shard->is_news = true;
+    feeder->loops[change->shard % loop_count()].has_news = true;
+}
+
+/* As many as go into one transaction. What cannot be read is as good as gone: the engine encoded
+ * it, so that is a bug. */
+static size_t
+fill_batch(struct feeder *feeder, struct visibility_change *changes, struct arena *arena)
+{
+    size_t count = 0;
+    list_each(node, &feeder->waiting) {
+        const struct visible_change *change = &list_entry(node, struct fed_change, node)->change;
+        if (count == BATCH_MAX || change->is_beginning)
+            break;
+        API(WorkflowExecutionInfo) *info = NULL;
+        struct error *err = NULL;
+        if (change->info.length > 0)
+            err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
+                                    change->info, &info);
+        check(err == NULL);
+        changes[count++] = (struct visibility_change){.shard = change->shard,
+                                                      .row = change->row,
+                                                      .domain_id = change->domain_id,
+                                                      .workflow_id = change->workflow_id,
+                                                      .run_id = change->run_id,
+                                                      .info = info,
+                                                      .num_clusters = change->num_clusters};
+    }
+    return count;
+}
+
+static void
+drop_fed(struct feeder *feeder, size_t count)
+{
+    int64_t now = clock_monotonic();
+    for (size_t i = 0; i < count; i++) {
+        struct fed_change *fed =
+            list_entry(list_pop_front(&feeder->waiting), struct fed_change, node);
+        note_fed(feeder, &fed->change);
+        if (feeder->delay != NULL)
+            histogram_observe(feeder->delay, now - fed->time);
+        memory_free(fed);
+    }
+    if (feeder->sync_time == NEVER)
+        feeder->sync_time = now + SYNC_INTERVAL;
+}
+
+/* One transaction, or the beginning of a shard anew. Yields. */
+static struct error *
+feed_some(struct feeder *feeder, struct arena *arena)
+{
+    struct visibility *visibility = feeder->options.visibility;
+    struct visibility_change *changes = arena_zalloc(arena, BATCH_MAX, sizeof changes[0]);
+    size_t count = fill_batch(feeder, changes, arena);
+    struct error *err;
+    if (count > 0) {
+        err = visibility_feed(visibility, changes, count, registry_set(feeder->options.registry),
+                              arena);
+    } else {
+        const struct visible_change *first =
+            &list_entry(feeder->waiting.next, struct fed_change, node)->change;
+        err = visibility_forget(visibility, first->shard, first->row, arena);
+        count = 1;
+    }
+    if (err == NULL)
+        drop_fed(feeder, count);
+    return err;
+}
+
+static struct error *
+feed_all(struct feeder *feeder)
+{
+    struct error *err = NULL;
+    while (err == NULL && !list_is_empty(&feeder->waiting)) {
+        struct arena *arena = arena_new(0);
+        err = feed_some(feeder, arena);
+        if (err != NULL) {
+            mark("lists_not_fed");
+            log_warn(feeder->options.log, "The lists of runs could not be written; tried again.",
+                     log_error(err));
+            if (feeder->failed_count != NULL)
+                counter_add(feeder->failed_count, 1);
+        }
+        arena_free(arena);
+    }
+    return err;
+}
+
+/* What was fed until now stays, whatever crashes. Yields. */
+static struct error *
+sync_lists(struct feeder *feeder, struct arena *arena)
+{
+    struct error *err = visibility_sync(feeder->options.visibility, arena);
+    if (err != NULL) {
+        log_warn(feeder->options.log, "The lists of runs could not be made safe; tried again.",
+                 log_error(err));
+        feeder->sync_time = clock_monotonic() + SYNC_INTERVAL;
+        return err;
+    }
+    feeder->sync_time = NEVER;
+    for (uint32_t i = 0; i < feeder->options.shard_count; i++) {
+        struct feed_shard *shard = &feeder->shards[i];
+        if (shard->safe == shard->fed)
+            continue;
+        shard->safe = shard->fed;
+        shard->is_news = true;
+        feeder->loops[i % loop_count()].has_news = true;
+    }
+    return NULL;
+}
+
+static bool
+has_work(const struct feeder *feeder)
+{
+    for (unsigned i = 0; i < loop_count(); i++)
+        if (feeder->loops[i].has_changes || feeder->loops[i].has_news)
+            return true;
+    return !list_is_empty(&feeder->waiting) || atomic_load(&feeder->is_stopping) ||
+           feeder->sync_time <= clock_monotonic();
+}
+
+/* Everything that is there. Returns when to look again at the latest. */
+static int64_t
+round_of_work(struct feeder *feeder, struct arena *arena)
+{
+    bool is_sync_due = feeder->sync_time <= clock_monotonic();
+    if (list_is_empty(&feeder->waiting)) /* else there is no room for more */
+        visit_loops(feeder, is_sync_due, arena);
+    if (feed_all(feeder) != NULL)
+        return clock_monotonic() + RETRY_DELAY;
+    if (is_sync_due && sync_lists(feeder, arena) == NULL)
+        mark("lists_synced");
+    return 0;
+}
+
+static void
+pause_until(int64_t time)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    int64_t rest = time - clock_monotonic();
+    if (rest > 0 && fiber_sleep(rest, arena) != NULL)
+        return; /* cancelled with the loop: what is left is read back at the next start */
+}
+
+static void
+feeder_fiber(void *argument)
+{
+    struct feeder *feeder = argument;
+    struct arena *arena = arena_new(0);
+    enum wake wake = WAKE_READY;
+    while (!atomic_load(&feeder->is_stopping) && wake != WAKE_CANCELLED) {
+        if (!has_work(feeder)) {
+            wake = fiber_cond_wait(&feeder->changed, feeder->sync_time);
+            pause_until(clock_monotonic() + GATHER_DELAY);
+            continue;
+        }
+        int64_t next = round_of_work(feeder, arena);
+        arena_reset(arena);
+        if (!atomic_load(&feeder->is_stopping))
+            pause_until(next);
+    }
+    visit_loops(feeder, true, arena);
+    if (feed_all(feeder) == NULL && sync_lists(feeder, arena) == NULL)
+        visit_loops(feeder, true, arena);
+    arena_free(arena);
+    latch_done(&feeder->running);
+}
+
+/* --- life ---- */
+
+static void
+open_metrics(struct feeder *feeder)
+{
+    struct metrics *metrics = feeder->options.metrics;
+    if (metrics == NULL)
+        return;
+    feeder->failed_count =
+        metrics_counter(metrics, "cadenza_visibility_feeds_failed_total",
+                        "Writes of the lists that failed and are repeated.", NULL);
+    feeder->delay = metrics_histogram(metrics, "cadenza_visibility_feed_latency",
+                                      "From the commit of a change until lists show it.", NULL);
+}
+
+struct feeder *
+feeder_new(const struct feeder_options *options)
+{
+    struct feeder *feeder = memory_zalloc(1, sizeof *feeder);
+    feeder->options = *options;
+    feeder->loops = memory_zalloc(loop_count(), sizeof feeder->loops[0]);
+    feeder->shards = memory_zalloc(options->shard_count, sizeof feeder->shards[0]);
+    feeder->sync_time = NEVER;
+    list_init(&feeder->waiting);
+    latch_init(&feeder->running, 0);
+    fiber_cond_init(&feeder->changed);
+    for (unsigned i = 0; i < loop_count(); i++) {
+        feeder->loops[i].feeder = feeder;
+        feeder->loops[i].letter.deliver = deliver;
+        list_init(&feeder->loops[i].letter.node);
+        list_init(&feeder->loops[i].changes);
+    }
+    open_metrics(feeder);
+    return feeder;
+}
+
+void
+feeder_start(struct feeder *feeder)
+{
+    check(loop_index(loop_self()) == 0 && !feeder->is_started);
+    feeder->is_started = true;
+    latch_add(&feeder->running, 1);
+    fiber_start("feeder", feeder_fiber, feeder);
+}
+
+void
+feeder_stop(struct feeder *feeder)
+{
+    atomic_store(&feeder->is_stopping, true);
+    fiber_cond_broadcast(&feeder->changed);
+    latch_wait(&feeder->running);
+}
+
+static void
+drop_changes(struct list *changes)
+{
+    for (struct list *node; (node = list_pop_front(changes)) != NULL;)
+        memory_free(list_entry(node, struct fed_change, node));
+}
+
+/* A letter may still be on its way to loop 0: it is there once every loop has been asked something.
+ */
+static void
+pass(void *argument)
+{
+}
+
+void
+feeder_free(struct feeder *feeder)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (unsigned i = 0; i < loop_count(); i++) {
+        while (loop_call(loop_at(i), pass, NULL, arena) != NULL)
+            fiber_yield();
+    }
+    for (unsigned i = 0; i < loop_count(); i++)
+        drop_changes(&feeder->loops[i].changes);
+    drop_changes(&feeder->waiting);
+    memory_free(feeder->loops);
+    memory_free(feeder->shards);
+    memory_free(feeder);
+}
