@@ -22,6 +22,14 @@ task_done(void *context, const struct task *task)
         engine_task_done(opened, task);
 }
 
+static const char *
+domain_name(void *context, const char *domain_id)
+{
+    const struct fixture *fixture = context;
+    const struct domain *domain = domains_find_id(fixture->domains, domain_id);
+    return domain == NULL ? NULL : domain->name;
+}
+
 static void
 open_owners(struct fixture *fixture)
 {
@@ -34,6 +42,7 @@ open_owners(struct fixture *fixture)
                                                                 .host = "fixture",
                                                                 .is_alone = true,
                                                                 .task_done = task_done,
+                                                                .domain_name = domain_name,
                                                                 .context = fixture});
     struct engine_options engine = {
         .store = fixture->store,

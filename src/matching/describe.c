@@ -7,8 +7,7 @@
 
 struct question {
     struct place *place;
-    enum task_type type;
-    const char *domain_id, *list;
+    struct address address;
     bool has_status;
     struct arena *arena;
     API(PollerInfo) **pollers;
@@ -93,9 +92,9 @@ answer(void *argument)
 {
     struct question *question = argument;
     struct place *place = question->place;
-    struct task_list *list = list_find(place, question->domain_id, question->type, question->list);
+    struct task_list *list = list_find(place, &question->address);
     if (list == NULL && question->has_status)
-        list = list_get(place, question->domain_id, question->type, question->list, LIST_NORMAL);
+        list = list_get(place, &question->address, LIST_NORMAL);
     if (list == NULL)
         return;
     if (question->has_status) {
@@ -110,10 +109,9 @@ matching_describe(struct matching *matching, enum task_type type, const char *do
                   const char *list, bool has_status, struct arena *arena,
                   API(PollerInfo) ***pollers, size_t *poller_count, API(TaskListStatus) **status)
 {
-    struct question question = {.place = place_of(matching, domain_id, type, list),
-                                .type = type,
-                                .domain_id = domain_id,
-                                .list = list,
+    struct address address = {domain_id, type, list, 0};
+    struct question question = {.place = place_of(matching, &address),
+                                .address = address,
                                 .has_status = has_status,
                                 .arena = arena};
     struct error *err = loop_call(place_loop(question.place), answer, &question, arena);

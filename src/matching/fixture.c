@@ -167,6 +167,8 @@ bench_take(struct bench *bench, struct spot spot, int64_t patience)
     if (probe_wait(&probe) != POLL_MATCHED)
         return 0;
     int64_t schedule_id = probe.poll.task->schedule_id;
+    if (probe.poll.task->partition >= bench->partitions_seen)
+        bench->partitions_seen = probe.poll.task->partition + 1;
     probe_finish(bench, &probe);
     return schedule_id;
 }

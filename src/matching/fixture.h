@@ -23,6 +23,7 @@ struct bench {
     const char *identity; /* of who polls from now on */
     size_t done;          /* calls of task_done */
     uint64_t done_range_id;
+    int partitions_seen;           /* the highest that a task came from, and one more */
     bool is_row_done[TASKS_NOTED]; /* by row */
     uint64_t handle;               /* of the store */
 };

@@ -4,7 +4,7 @@
  * list meet, arrive.c takes what comes to it; tend.c looks after a list from time to time;
  * pollers.c remembers who polled; backlog.c writes what does not fit into memory and deletes what
  * is done; outstanding.c keeps what was read; work.c holds the fibers that read; record.c knows how
- * rows look; describe.c tells.
+ * rows look; describe.c tells. Lists of several partitions: family.h.
  *
  * An offer is a task in matching's hands. It lies in its own arena, which goes to the door with the
  * task. On its list it is in exactly one of:
@@ -27,7 +27,9 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "cadenza/storage/v1/run.pb-c.h"
 #include "fiber/sync.h"
+#include "matching/family.h"
 #include "matching/limit.h"
 #include "matching/matching.h"
 
@@ -46,7 +48,7 @@
 #define OUTCOME_MAX       (60 * NS_PER_S)  /* until a door has told what became of a stored task */
 #define RETRY_MAX         (5 * NS_PER_S)
 
-enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK };
+enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK, ERRAND_VISIT };
 
 struct offer {
     struct list node;
@@ -57,6 +59,7 @@ struct offer {
     enum errand errand;
     ticket_t ticket; /* in flight: the batch that it is in */
     bool is_known;   /* in list->known */
+    int32_t host;    /* visiting: the partition whose poll it is for */
 };
 
 /* A stored task that was read and is not done. */
@@ -104,7 +107,9 @@ struct task_list {
     struct place *place;
     struct arena *arena;
     struct slice key;
-    const char *domain_id, *domain_name, *name; /* domain_name: NULL until a poller told it */
+    const char *domain_id, *domain_name; /* domain_name: NULL until somebody told it */
+    const char *name;                    /* of the whole list; see partition */
+    int32_t partition;                   /* 0: the first, which stands for the list */
     enum task_type type;
     enum list_kind kind;
     struct list waiting;
@@ -124,12 +129,15 @@ struct task_list {
     unsigned users;       /* fibers that look at it: it stays */
     bool is_unloading;    /* a worker closes its writer */
     struct backlog backlog;
+    struct member member; /* its part in a list of several partitions */
+    struct root *root;    /* of the first partition, once there were others; else NULL */
 };
 
 /* The lists of one loop. */
 struct place {
     struct matching *matching;
     struct map *lists;
+    struct map *families; /* root's key → struct family: lists of several partitions */
     struct arena *scratch;
     struct letter drain;
     bool is_drained;
@@ -159,13 +167,19 @@ void offer_free(struct offer *offer);
 void offer_hand_over(struct offer *offer, struct poll *poll);
 /* Sends it to the list that its task names now. */
 void offer_send(struct offer *offer);
+/* Sends it to a partition of its list, for one of its polls. It comes home by ERRAND_RETURN if
+ * there is none any more. */
+void offer_visit(struct offer *offer, int32_t host);
 /* Tells the owner of the outbox row, if there is one, that it may go. */
 void offer_row_done(struct offer *offer);
 /* Sends a parked poll home. */
 void poll_go_home(struct poll *poll, enum poll_end end);
 /* Where a list lives. */
-struct place *place_of(struct matching *matching, const char *domain_id, enum task_type type,
-                       const char *name);
+struct place *place_of(struct matching *matching, const struct address *address);
+struct address task_address(const struct task *task);
+struct address list_address(const struct task_list *list);
+/* In the arena; also the name of its partition in the store: domain ids have no slash. */
+struct slice address_key(const struct address *address, struct arena *arena);
 struct loop *place_loop(const struct place *place);
 /* Posts a letter that is never refused; counted until letter_arrived. */
 void matching_send(struct matching *matching, struct loop *to, struct letter *letter);
@@ -175,11 +189,9 @@ void matching_count(struct counter *counter, uint64_t amount);
 /* --- list.c: all on the list's loop, no yield ----------------------------------------------------
  */
 
-struct task_list *list_find(struct place *place, const char *domain_id, enum task_type type,
-                            const char *name);
+struct task_list *list_find(struct place *place, const struct address *address);
 /* Finds it or makes it. */
-struct task_list *list_get(struct place *place, const char *domain_id, enum task_type type,
-                           const char *name, enum list_kind kind);
+struct task_list *list_get(struct place *place, const struct address *address, enum list_kind kind);
 /* Everything in memory is gone without a trace; the writer must be closed. */
 void list_free(struct task_list *list);
 bool list_is_sticky(const struct task_list *list);
@@ -194,6 +206,12 @@ void list_withdraw(struct task_list *list, struct poll *poll);
 bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */
 void list_match(struct task_list *list, struct offer *offer);
+/* Gives an offer that is of no list any more to a poll of this list. */
+void list_give(struct task_list *list, struct offer *offer, struct poll *poll);
+/* The offer is a door's, or another partition's, from now on: what is kept of it stays. */
+void list_hand_out(struct task_list *list, struct offer *offer);
+/* The first that waits in memory and has not waited too long; NULL: none. */
+struct offer *list_first(struct task_list *list);
 /* Is the same task here already? Then this offer is gone. */
 bool list_merge(struct task_list *list, struct offer *offer);
 /* Remembers that (shard, row) is here. */
@@ -220,6 +238,8 @@ struct dynamic_filter list_filter(const struct task_list *list);
 /* --- query.c
  * ---------------------------------------------------------------------------------------- */
 
+/* Takes out the first query that somebody waits for; NULL: none. */
+struct offer *list_take_query(struct task_list *list);
 /* Gives queries that wait to polls that wait. */
 void list_dispatch_queries(struct task_list *list);
 /* Takes a query back to the front. */
@@ -301,8 +321,8 @@ struct slice record_list_key(struct arena *arena);
 struct slice record_task_key(int64_t number, struct arena *arena);
 struct slice record_list(const struct task_list *list, struct arena *arena);
 struct slice record_task(const struct task *task, struct arena *arena);
-must_use struct error *record_read_list(struct slice bytes, struct arena *arena, int64_t *ack_level,
-                                        int64_t *rows);
+must_use struct error *record_read_list(struct slice bytes, struct arena *arena,
+                                        STORED(TaskListRecord) **record);
 /* A new offer of the row. */
 must_use struct error *record_read_task(struct task_list *list, const struct row *row,
                                         struct arena *arena, struct offer **offer);

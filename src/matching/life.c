@@ -36,6 +36,7 @@ matching_new(const struct matching_options *options)
         struct place *place = &matching->places[i];
         place->matching = matching;
         place->lists = map_new();
+        place->families = map_new();
         place->scratch = arena_new(1024);
         list_init(&place->work);
         latch_init(&place->workers, 0);
@@ -107,6 +108,7 @@ place_close(void *argument)
         list_free(value);
     check(map_count(place->lists) == 0);
     map_free(place->lists);
+    families_free(place);
     arena_free(place->scratch);
 }
 

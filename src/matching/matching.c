@@ -17,17 +17,38 @@
 /* --- where things live -------------------------------------------------------------------------
  */
 
+/* Partitions of one list are on loops side by side: a hot list uses them all. */
 struct place *
-place_of(struct matching *matching, const char *domain_id, enum task_type type, const char *name)
+place_of(struct matching *matching, const struct address *address)
 {
-    uint64_t hash = map_hash(slice_text(name)) ^ map_hash(slice_text(domain_id)) * 31;
-    return &matching->places[(hash + (uint64_t)type) % matching->loops];
+    uint64_t hash =
+        map_hash(slice_text(address->name)) ^ map_hash(slice_text(address->domain_id)) * 31;
+    uint64_t at = hash % matching->loops + (uint64_t)address->type + (uint64_t)address->partition;
+    return &matching->places[at % matching->loops];
+}
+
+struct address
+task_address(const struct task *task)
+{
+    return (struct address){task->domain_id, task->type, task->list, task->partition};
+}
+
+static struct address
+poll_address(const struct poll *poll)
+{
+    return (struct address){poll->domain_id, poll->type, poll->list, poll->partition};
 }
 
 struct loop *
 place_loop(const struct place *place)
 {
     return loop_at((unsigned)(place - place->matching->places));
+}
+
+static struct place *
+place_here(struct matching *matching)
+{
+    return &matching->places[loop_index(loop_self())];
 }
 
 static bool
@@ -115,9 +136,14 @@ static void
 offer_run(struct offer *offer)
 {
     const struct task *task = offer->task;
-    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    struct address address = task_address(task);
+    if (offer->errand == ERRAND_VISIT)
+        address.partition = offer->host;
+    struct place *place = place_of(offer->matching, &address);
     check(place_is_here(place));
-    struct task_list *list = list_get(place, task->domain_id, task->type, task->list, task->kind);
+    if (offer->errand == ERRAND_ADD && family_redirect(place, offer))
+        return;
+    struct task_list *list = list_get(place, &address, task->kind);
     switch (offer->errand) {
     case ERRAND_ADD:
         list_add(list, offer);
@@ -130,6 +156,9 @@ offer_run(struct offer *offer)
         break;
     case ERRAND_UNASK:
         list_unask(list, offer);
+        break;
+    case ERRAND_VISIT:
+        member_host(list, offer);
         break;
     }
 }
@@ -145,13 +174,23 @@ offer_delivered(struct letter *letter)
 void
 offer_send(struct offer *offer)
 {
-    const struct task *task = offer->task;
-    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    struct address address = task_address(offer->task);
+    struct place *place = place_of(offer->matching, &address);
     offer->letter.deliver = offer_delivered;
     if (place_is_here(place))
         offer_run(offer);
     else
         matching_send(offer->matching, place_loop(place), &offer->letter);
+}
+
+void
+offer_visit(struct offer *offer, int32_t host)
+{
+    struct address address = task_address(offer->task);
+    address.partition = offer->host = host;
+    offer->errand = ERRAND_VISIT;
+    offer->letter.deliver = offer_delivered;
+    matching_send(offer->matching, place_loop(place_of(offer->matching, &address)), &offer->letter);
 }
 
 bool
@@ -160,8 +199,10 @@ matching_add(struct matching *matching, const struct task *task)
     if (atomic_load(&matching->is_draining) || atomic_load(&matching->held) >= TASKS_MAX)
         return false;
     struct offer *offer = offer_new(matching, task, ERRAND_ADD);
-    struct place *place = place_of(matching, task->domain_id, task->type, task->list);
     offer->task->number = 0;
+    offer->task->partition = family_choose_write(place_here(matching), task);
+    struct address address = task_address(offer->task);
+    struct place *place = place_of(matching, &address);
     offer->letter.deliver = offer_delivered;
     if (place_is_here(place)) {
         offer_run(offer);
@@ -205,6 +246,7 @@ poll_came_home(struct letter *letter)
     letter_arrived(matching);
     check(poll->home == loop_self() && !poll->is_ended);
     poll->is_ended = true;
+    family_note_backlog(place_here(matching), poll);
     if (!poll->is_recalled || poll->end == POLL_WITHDRAWN)
         poll_give_back(poll);
 }
@@ -220,6 +262,7 @@ poll_go_home(struct poll *poll, enum poll_end end)
     poll->is_parked = false;
     poll->end = end;
     poll->waited = clock_monotonic() - poll->since;
+    poll->backlog = backlog_count(list);
     poll->owner = list->place->matching;
     poll->letter.deliver = poll_came_home;
     matching_send(list->place->matching, poll->home, &poll->letter);
@@ -230,16 +273,19 @@ poll_delivered(struct letter *letter)
 {
     struct poll *poll = container_of(letter, struct poll, letter);
     struct matching *matching = poll->owner;
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     check(place_is_here(place) && !poll->is_parked);
     letter_arrived(matching);
-    list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+    list_poll(list_get(place, &address, poll->kind), poll);
 }
 
 void
 matching_poll(struct matching *matching, struct poll *poll)
 {
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    poll->partition = family_choose_read(place_here(matching), poll);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     poll->home = loop_self();
     poll->owner = matching;
     poll->task = NULL;
@@ -250,7 +296,7 @@ matching_poll(struct matching *matching, struct poll *poll)
     list_init(&poll->node);
     poll->letter.deliver = poll_delivered;
     if (place_is_here(place)) {
-        list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+        list_poll(list_get(place, &address, poll->kind), poll);
     } else if (!matching_try_send(matching, place_loop(place), &poll->letter)) {
         poll->end = POLL_FAILED;
         poll->failure = "Too much is on its way to the task list, try again.";
@@ -287,7 +333,8 @@ void
 matching_withdraw(struct matching *matching, struct poll *poll)
 {
     check(poll->home == loop_self() && (!poll->is_ended || poll->is_recalled));
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     if (place_is_here(place)) {
         if (poll->is_parked)
             list_withdraw(poll->owner, poll);

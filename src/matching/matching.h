@@ -21,6 +21,18 @@
 #include "uber/cadence/api/v1/tasklist.pb-c.h"
 #include "wire/names.h"
 
+/* Partition n > 0 of list T is the list "/__cadence_sys/T/n". */
+#define PARTITION_PREFIX "/__cadence_sys/"
+
+struct list_name {
+    const char *list;  /* of the whole list, in the arena */
+    int32_t partition; /* 0: the first, or all of it */
+};
+/* Takes a name apart. False: it begins like that of a partition, and is none. */
+must_use bool list_name_parse(const char *text, struct arena *arena, struct list_name *name);
+/* The name of a partition, in the arena. */
+const char *list_name_format(const struct list_name *name, struct arena *arena);
+
 struct matching_options {
     struct store *store;
     const struct dynamic *dynamic;
@@ -31,6 +43,12 @@ struct matching_options {
     /* The task needs its outbox row no more (stored, or dropped as expired). Any loop; no yield.
      * Not called any more on a loop that matching_drain has reached. */
     void (*task_done)(void *context, const struct task *task);
+    /* The name of a domain; NULL: there is none. Any loop; no yield. Lives until the next yield.
+     * May be NULL: then names are learned from polls. */
+    const char *(*domain_name)(void *context, const char *domain_id);
+    /* Is the isolation group drained, for all or for this domain? Any loop; no yield. May be NULL:
+     * none is. */
+    bool (*is_drained)(void *context, const char *domain_id, const char *group);
     void *context;
 };
 
@@ -63,8 +81,10 @@ struct poll {
     const char *list;
     const char *base_list; /* of a sticky one: the normal list; else "" */
     const char *identity;
-    double rate_per_second; /* activity polls; negative: not given */
-    int64_t expiry;         /* monotonic: comes back empty then */
+    const char *isolation_group; /* "" or NULL: none */
+    int32_t partition_wanted;    /* of the list; 0: matching chooses */
+    double rate_per_second;      /* activity polls; negative: not given */
+    int64_t expiry;              /* monotonic: comes back empty then */
     /* Called exactly once per matching_poll, on the loop that called it, no yield: the poll is the
      * door's again. */
     void (*back)(struct poll *poll, enum poll_end end);
@@ -80,7 +100,8 @@ struct poll {
     struct timer timer;   /* its expiry */
     struct loop *home;    /* that called matching_poll */
     void *owner;
-    int64_t since; /* when it came to the list, monotonic */
+    int64_t since;     /* when it came to the list, monotonic */
+    int32_t partition; /* that it was given to */
     enum poll_end end;
     bool is_parked;
     /* Of its home loop alone. */

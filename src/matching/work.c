@@ -15,7 +15,15 @@
 /* --- what is to be done --------------------------------------------------------------------------
  */
 
-enum step { STEP_NONE, STEP_CLOSE, STEP_LOOK, STEP_TAKE, STEP_READ, STEP_FLUSH };
+enum step {
+    STEP_NONE,
+    STEP_CLOSE,
+    STEP_LOOK,
+    STEP_TAKE,
+    STEP_RECORD,
+    STEP_READ,
+    STEP_FLUSH,
+};
 
 static int64_t
 page_size(const struct task_list *list)
@@ -48,7 +56,9 @@ next_step(const struct task_list *list)
         return STEP_LOOK;
     bool has_pending = !list_is_empty(&backlog->pending);
     if (backlog->writer == NULL)
-        return has_pending || wants_rows(list) ? STEP_TAKE : STEP_NONE;
+        return has_pending || wants_rows(list) || root_wants_record(list) ? STEP_TAKE : STEP_NONE;
+    if (root_wants_record(list))
+        return STEP_RECORD;
     if (wants_rows(list))
         return STEP_READ;
     bool is_stuck = has_pending && list_is_empty(&backlog->in_flight);
@@ -81,6 +91,7 @@ read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t
 struct look {
     uint64_t guard;
     int64_t acked, rows, written;
+    const STORED(TaskListRecord) *record; /* NULL: none */
 };
 
 /* One try: another host may take the list between the reads. */
@@ -96,8 +107,14 @@ read_once(struct task_list *list, struct arena *arena, struct look *look)
     if (err == NULL && look->guard > 0)
         err = store_get(store, partition, ROW_TASK_LIST, record_list_key(arena), arena, &found,
                         &value);
+    STORED(TaskListRecord) *record = NULL;
     if (err == NULL && found)
-        err = record_read_list(value, arena, &look->acked, &look->rows);
+        err = record_read_list(value, arena, &record);
+    if (err == NULL && found) {
+        look->record = record;
+        look->acked = (int64_t)record->ack_level;
+        look->rows = record->backlog;
+    }
     look->written = look->acked;
     if (err == NULL && found)
         err = read_highest(list, look->acked, arena, &look->written);
@@ -136,6 +153,7 @@ adopt(struct task_list *list, const struct look *look)
     backlog->rows = look->written > look->acked ? look->rows : 0;
     backlog->is_loaded = true;
     backlog->retry_delay = 0;
+    root_adopt(list, look->record);
     backlog_recall(list);
 }
 
@@ -168,9 +186,29 @@ step_take(struct task_list *list, struct arena *arena)
     struct writer *writer = writer_open(store, batch->partition, backlog->guard, SPILL_BATCHES_MAX);
     backlog->writer = writer;
     writer_on_durable(writer, backlog_told, list);
+    struct record_mark written = root_mark(list);
     ticket_t ticket = writer_submit(writer, batch);
     mark("task_list_taken");
-    return writer_wait(writer, ticket, arena);
+    struct error *err = writer_wait(writer, ticket, arena);
+    if (err == NULL)
+        root_recorded(list, written);
+    return err;
+}
+
+/* What the first partition keeps for all of them. */
+static struct error *
+step_record(struct task_list *list, struct arena *arena)
+{
+    struct backlog *backlog = &list->backlog;
+    if (!writer_has_room(backlog->writer))
+        return error_new(arena, ERR_BUSY, "too much waits at the store");
+    struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
+    batch_put(batch, ROW_TASK_LIST, record_list_key(arena), record_list(list, arena));
+    struct record_mark written = root_mark(list);
+    struct error *err = writer_wait(backlog->writer, writer_submit(backlog->writer, batch), arena);
+    if (err == NULL)
+        root_recorded(list, written);
+    return err;
 }
 
 static void
@@ -269,6 +307,8 @@ do_step(struct task_list *list, enum step step, struct arena *arena)
         return step_look(list, arena);
     case STEP_TAKE:
         return step_take(list, arena);
+    case STEP_RECORD:
+        return step_record(list, arena);
     case STEP_READ:
         return step_read(list, arena);
     case STEP_FLUSH:
