@@ -4,6 +4,7 @@
 #include "api/inside.h"
 
 #define API_PATH(service, name) "/uber.cadence.api.v1." service "/" name
+#define ADMIN_PATH(name)        "/uber.cadence.admin.v1.AdminAPI/" name
 
 static const struct rpc_method methods[] = {
     {API_PATH("MetaAPI", "Health"), api_health},
@@ -19,6 +20,8 @@ static const struct rpc_method methods[] = {
     {API_PATH("WorkflowAPI", "DescribeWorkflowExecution"), api_describe_workflow},
     {API_PATH("WorkflowAPI", "GetWorkflowExecutionHistory"), api_get_history},
     {API_PATH("WorkflowAPI", "DescribeTaskList"), api_describe_task_list},
+    {API_PATH("WorkflowAPI", "ListTaskListPartitions"), api_list_task_list_partitions},
+    {API_PATH("WorkflowAPI", "GetTaskListsByDomain"), api_get_task_lists_by_domain},
     {API_PATH("WorkflowAPI", "QueryWorkflow"), api_query_workflow},
     {API_PATH("WorkerAPI", "PollForDecisionTask"), api_poll_decision},
     {API_PATH("WorkerAPI", "PollForActivityTask"), api_poll_activity},
@@ -43,6 +46,7 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "FailoverDomain"), api_failover_domain},
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
+    {ADMIN_PATH("UpdateTaskListPartitionConfig"), api_update_task_list_partitions},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},

@@ -104,6 +104,9 @@ struct error *api_reset_workflow(struct rpc_call *call);
 struct error *api_refresh_tasks(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
+struct error *api_list_task_list_partitions(struct rpc_call *call);
+struct error *api_get_task_lists_by_domain(struct rpc_call *call);
+struct error *api_update_task_list_partitions(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);
 struct error *api_query_workflow(struct rpc_call *call);
 

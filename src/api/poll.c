@@ -164,13 +164,17 @@ begin(struct rpc_call *call, const struct call_domain *domain, const struct poll
 {
     struct arena *arena = arena_new(2048);
     struct parked_poll *waiting = arena_make(arena, struct parked_poll);
+    struct list_name name;
+    if (!list_name_parse(wish->list->name, arena, &name))
+        name = (struct list_name){wish->list->name, 0};
     waiting->parked = (struct parked){.api = api_of(call), .arena = arena, .hurry = hurry};
     waiting->poll = (struct poll){
         .type = wish->type,
         .kind = kind_of(wish->list),
         .domain_id = arena_text(arena, domain->id),
         .domain_name = arena_text(arena, domain->name),
-        .list = arena_text(arena, wish->list->name),
+        .list = arena_text(arena, name.list),
+        .partition_wanted = name.partition,
         .base_list = arena_text(arena, wish->list->base_name),
         .identity = arena_text(arena, wish->identity),
         .rate_per_second = wish->rate_per_second,

@@ -30,6 +30,8 @@
 #include "base/arena.h"
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "fiber/loop.h"
+#include "fiber/timer.h"
+#include "matching/load.h"
 #include "route/task.h"
 #include "wire/names.h"
 
@@ -66,14 +68,20 @@ struct family {
     double rate_asked;               /* of all partitions together */
 };
 
+struct scaler {
+    struct timer timer;
+    struct lasting over, under; /* the load is too high, too low */
+};
+
 /* What a partition has told and was told. */
 struct member {
     struct deferred report;
     bool is_hungry_told;
-    size_t idle_told;   /* polls that the root knows of */
-    size_t invited;     /* tasks that it may still hand out ... */
-    int32_t invited_to; /* ... to polls of this partition */
-    int64_t refreshed;  /* root: when the settings were looked at last, monotonic */
+    size_t idle_told;     /* polls that the root knows of */
+    size_t invited;       /* tasks that it may still hand out ... */
+    int32_t invited_to;   /* ... to polls of this partition */
+    int64_t refreshed;    /* root: when the settings were looked at last, monotonic */
+    struct scaler scaler; /* root's */
 };
 
 /* What the root knows of a partition. */
@@ -177,7 +185,21 @@ void root_hear(struct task_list *list, int32_t from, const struct note *note);
 void root_division(const struct task_list *list, struct division *division);
 /* Copies what is to be, or was, stored. */
 void root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config);
+/* The scaler's timer. */
+void root_scale(struct timer *timer);
+/* It is divided like that from now on; recorded, then told. */
+void root_set_config(struct task_list *list, const API(TaskListPartitionConfig) *config);
 /* The list leaves memory. */
 void root_free(struct task_list *list);
+
+/* --- divide.c ------------------------------------------------------------------------------------
+ */
+
+/* As it is shown, in the arena. */
+API(TaskListPartitionConfig) *division_message(const struct task_list *list,
+                                               const struct division *division,
+                                               struct arena *arena);
+/* Looks at the load of the list, and divides it by that. No yield. */
+void scaler_run(struct task_list *list);
 
 #endif

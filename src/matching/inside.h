@@ -31,6 +31,7 @@
 #include "fiber/sync.h"
 #include "matching/family.h"
 #include "matching/limit.h"
+#include "matching/load.h"
 #include "matching/matching.h"
 
 #define TASKS_MAX         ((size_t)262144) /* in memory, of all lists together */
@@ -99,6 +100,7 @@ struct backlog {
 
 struct poller {
     char *identity; /* behind the struct */
+    char *group;    /* behind it; its isolation group, or "" */
     int64_t seen;   /* wall clock */
     double rate;
 };
@@ -120,6 +122,7 @@ struct task_list {
     struct list polls;   /* struct poll, who came first is first */
     size_t poll_count;
     struct limit limit;
+    struct load load;      /* new tasks */
     double rate_asked;     /* by the newest poller that gave one */
     struct timer throttle; /* a token will be there */
     struct timer tend;
@@ -202,6 +205,10 @@ void list_return(struct task_list *list, struct offer *offer);
 void list_finish(struct task_list *list, struct offer *offer);
 void list_poll(struct task_list *list, struct poll *poll);
 void list_withdraw(struct task_list *list, struct poll *poll);
+/* Asks the settings and pollers how fast it may be. */
+void list_set_rate(struct task_list *list);
+/* Waits until it is known what the store holds, or that it does not say. Yields. */
+void list_wait_loaded(struct task_list *list);
 /* May a task go now? If not, the list will try again when it may. */
 bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */
@@ -264,6 +271,8 @@ void pollers_note(struct task_list *list, const struct poll *poll);
 /* Forgets who was not seen for POLLERS_WINDOW. */
 void pollers_forget_old(struct task_list *list);
 void pollers_free(struct task_list *list);
+/* How many of the isolation group polled lately (matching.taskIsolationPollerWindow). */
+size_t pollers_of_group(const struct task_list *list, const char *group);
 
 /* --- backlog.c: no yield
  * ----------------------------------------------------------------------------- */

@@ -305,7 +305,7 @@ rate_asked(const struct task_list *list)
     return family == NULL ? list->rate_asked : family->rate_asked;
 }
 
-static void
+void
 list_set_rate(struct task_list *list)
 {
     if (list->type != TASK_ACTIVITY)

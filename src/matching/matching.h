@@ -18,6 +18,7 @@
 #include "fiber/timer.h"
 #include "route/task.h"
 #include "store/store.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "uber/cadence/api/v1/tasklist.pb-c.h"
 #include "wire/names.h"
 
@@ -134,11 +135,35 @@ must_use struct error *matching_ask(struct matching *matching, const struct task
 /* Nobody waits for the query any more: if no poll has it yet, none gets it. Any loop; no yield. */
 void matching_unask(struct matching *matching, const struct task *query);
 
-/* What DescribeTaskList tells: pollers of the last five minutes, and on request the list's figures.
- * Yields. */
-must_use struct error *matching_describe(struct matching *matching, enum task_type type,
-                                         const char *domain_id, const char *list, bool has_status,
-                                         struct arena *arena, API(PollerInfo) ***pollers,
-                                         size_t *poller_count, API(TaskListStatus) **status);
+/* --- telling about lists: all yield --------------------------------------------------------------
+ */
+
+/* Which list, or which partition of it. */
+struct list_spot {
+    enum task_type type;
+    const char *domain_id;
+    struct list_name name;
+};
+
+/* What DescribeTaskList tells: name and kind, how it is divided, pollers of the last five minutes
+ * (of all partitions, if it is the whole list), and on request the figures of the partition. */
+must_use struct error *matching_describe(struct matching *matching, const struct list_spot *spot,
+                                         bool has_status, struct arena *arena,
+                                         API(DescribeTaskListResponse) *told);
+/* All partitions that tasks may be on, the first first. */
+must_use struct error *matching_list_partitions(struct matching *matching,
+                                                const struct list_spot *spot, struct arena *arena,
+                                                API(TaskListPartitionMetadata) ***partitions,
+                                                size_t *count);
+/* The lists of a domain that are in use; normal ones, unless the settings say all. */
+must_use struct error *matching_list_lists(struct matching *matching, const char *domain_id,
+                                           struct arena *arena,
+                                           API(GetTaskListsByDomainResponse) *told);
+/* Divides a list from now on, durably; all loops know it soon after. Errors: ERR_BAD_REQUEST (not a
+ * division, or the scaler has the list), the store's, ERR_DEADLINE and ERR_CANCELLED (it may have
+ * been done). */
+must_use struct error *matching_divide(struct matching *matching, const struct list_spot *spot,
+                                       const API(TaskListPartitionConfig) *config,
+                                       struct arena *arena);
 
 #endif

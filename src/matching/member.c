@@ -162,12 +162,14 @@ void
 member_init(struct task_list *list)
 {
     list->member.report = (struct deferred)DEFERRED_INIT(list->member.report, report);
+    timer_init(&list->member.scaler.timer, root_scale);
 }
 
 void
 member_free(struct task_list *list)
 {
     loop_undefer(&list->member.report);
+    timer_stop(&list->member.scaler.timer);
     root_free(list);
 }
 

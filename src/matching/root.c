@@ -141,19 +141,17 @@ root_adopt(struct task_list *list, const STORED(TaskListRecord) *record)
 {
     if (!may_be_divided(list))
         return;
-    bool was_divided =
-        record != NULL && (record->partition_config != NULL || record->partition_highest > 0);
-    if (was_divided) {
+    int32_t highest = record == NULL ? 0 : record->partition_highest;
+    const API(TaskListPartitionConfig) *config = record == NULL ? NULL : record->partition_config;
+    if (list->root != NULL || config != NULL || highest > 0) {
         struct root *root = root_make(list);
-        arena_reset(root->arena);
         root->config = NULL;
-        root->version_recorded = 0;
-        root->highest_recorded = record->partition_highest;
-        if (root->highest < record->partition_highest)
-            root->highest = record->partition_highest;
-        if (record->partition_config != NULL)
-            root_keep_config(root, record->partition_config);
-        root->version_recorded = root->config == NULL ? 0 : root->config->version;
+        if (config != NULL)
+            root_keep_config(root, config);
+        root->version_recorded = root_mark(list).version;
+        root->highest_recorded = highest;
+        if (root->highest < highest)
+            root->highest = highest;
         root_wake_members(list);
     }
     list->member.refreshed = 0;
@@ -171,6 +169,41 @@ root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config)
     arena_free(root->arena);
     root->arena = arena;
     root->config = copy;
+}
+
+void
+root_set_config(struct task_list *list, const API(TaskListPartitionConfig) *config)
+{
+    root_keep_config(root_make(list), config);
+    list->member.refreshed = 0;
+    root_refresh(list);
+    backlog_kick(list);
+}
+
+/* The scaler looks again and again, as long as it is wanted. */
+static void
+scaler_plan(struct task_list *list)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    struct timer *timer = &list->member.scaler.timer;
+    if (timer_is_pending(timer) || !dynamic_flag(dynamic, DYNAMIC_ADAPTIVE_SCALER, &filter))
+        return;
+    int64_t interval = dynamic_duration(dynamic, DYNAMIC_SCALER_INTERVAL, &filter);
+    timer_start(timer, clock_monotonic() + (interval < NS_PER_MS ? NS_PER_MS : interval));
+}
+
+void
+root_scale(struct timer *timer)
+{
+    struct task_list *list = container_of(timer, struct task_list, member.scaler.timer);
+    if (!may_be_divided(list))
+        return;
+    if (list->backlog.is_loaded)
+        scaler_run(list);
+    else
+        backlog_kick(list);
+    scaler_plan(list);
 }
 
 /* The highest partition of the division is in the record, or will be. */
@@ -192,6 +225,7 @@ root_refresh(struct task_list *list)
         (list->member.refreshed != 0 && now - list->member.refreshed < REFRESH_INTERVAL))
         return;
     list->member.refreshed = now;
+    scaler_plan(list);
     struct division division;
     root_division(list, &division);
     if (list->root == NULL && division.reads == 1)
@@ -204,6 +238,8 @@ root_refresh(struct task_list *list)
     if (division_is_same(&division, &root->told) && root->rate_told == list->rate_asked)
         return;
     root->told = division;
+    for (size_t i = 0; i < division.writes; i++)
+        root->parts[division.write[i]].is_drained = false;
     root->rate_told = list->rate_asked;
     family_tell(list, &division);
     member_changed(list);
@@ -268,10 +304,10 @@ root_hear(struct task_list *list, int32_t from, const struct note *note)
 {
     struct root *root = root_make(list);
     struct part *part = root_part(root, from);
-    part->is_drained = note->kind == NOTE_DRAINED;
     switch (note->kind) {
     case NOTE_HUNGRY:
         part->is_hungry = true;
+        part->is_drained = false;
         break;
     case NOTE_IDLE:
         part->idle = note->count;
@@ -285,6 +321,8 @@ root_hear(struct task_list *list, int32_t from, const struct note *note)
         hear_rate(list, note->rate);
         break;
     case NOTE_DRAINED:
+        part->is_drained = true;
+        break;
     case NOTE_INVITED:
     case NOTE_AWAKE:
         break;
