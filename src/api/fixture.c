@@ -30,6 +30,13 @@ domain_name(void *context, const char *domain_id)
     return domain == NULL ? NULL : domain->name;
 }
 
+static bool
+is_group_drained(void *context, const char *domain_id, const char *group)
+{
+    const struct fixture *fixture = context;
+    return domains_is_group_drained(fixture->domains, domain_id, group);
+}
+
 static void
 open_owners(struct fixture *fixture)
 {
@@ -43,6 +50,7 @@ open_owners(struct fixture *fixture)
                                                                 .is_alone = true,
                                                                 .task_done = task_done,
                                                                 .domain_name = domain_name,
+                                                                .is_drained = is_group_drained,
                                                                 .context = fixture});
     struct engine_options engine = {
         .store = fixture->store,

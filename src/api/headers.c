@@ -13,6 +13,7 @@
 #define HEADER_LIBRARY_VERSION "cadence-client-library-version"
 #define HEADER_FEATURE_FLAGS   "cadence-client-feature-flags"
 #define HEADER_ISOLATION_GROUP "cadence-client-isolation-group"
+#define HEADER_WORKER_GROUP    "cadence-worker-isolation-group"
 #define PARTITION_GROUP        "isolation-group"
 
 /* What is known of the clients that say who they are. */
@@ -56,6 +57,12 @@ api_caller_partition(const struct rpc_call *call, struct caller_partition *parti
     const char *group = read_header(call, HEADER_ISOLATION_GROUP);
     *partition = (struct caller_partition){
         .keys = {PARTITION_GROUP}, .values = {group}, .count = group[0] == '\0' ? 0 : 1};
+}
+
+const char *
+api_worker_group(const struct rpc_call *call)
+{
+    return read_header(call, HEADER_WORKER_GROUP);
 }
 
 static const struct client *

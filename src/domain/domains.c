@@ -26,6 +26,8 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
         book_init(&opened->books[i]);
 
     struct error *err = domains_load(opened, arena);
+    if (err == NULL)
+        err = groups_load(opened, arena);
     if (err != NULL) {
         domains_close(opened);
         return err;
@@ -65,6 +67,7 @@ domains_close(struct domains *domains)
         book_free(&domains->books[i]);
     book_free(&domains->newest);
     follow_free(domains);
+    groups_free(domains);
     memory_free(domains);
 }
 

@@ -11,10 +11,15 @@
 static bool
 try_sync_match(struct task_list *list, struct offer *offer)
 {
-    if (list->poll_count == 0 || list->waiting_count > 0 || !list_has_token(list))
+    bool is_isolated = list_is_isolated(list); /* then others may wait for others */
+    if (list->poll_count == 0 || (list->waiting_count > 0 && !is_isolated))
+        return false;
+    struct poll *poll = list_choose_poll(list, offer, false);
+    if (poll == NULL || !list_has_token(list))
         return false;
     matching_count(list->place->matching->counters.success_sync, 1);
-    list_match(list, offer);
+    list_hand_out(list, offer);
+    list_give(list, offer, poll);
     return true;
 }
 

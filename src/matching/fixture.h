@@ -21,6 +21,8 @@ struct bench {
     struct arena *arena;
     double rate;          /* that polls ask for from now on; negative: none */
     const char *identity; /* of who polls from now on */
+    const char *group;    /* isolation group of polls and tasks from now on; NULL: none */
+    const char *drained;  /* a group; NULL: none */
     size_t done;          /* calls of task_done */
     uint64_t done_range_id;
     int partitions_seen;           /* the highest that a task came from, and one more */

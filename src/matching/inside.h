@@ -122,9 +122,10 @@ struct task_list {
     struct list polls;   /* struct poll, who came first is first */
     size_t poll_count;
     struct limit limit;
-    struct load load;      /* new tasks */
-    double rate_asked;     /* by the newest poller that gave one */
-    struct timer throttle; /* a token will be there */
+    struct load load;       /* new tasks */
+    double rate_asked;      /* by the newest poller that gave one */
+    struct timer throttle;  /* a token will be there */
+    struct timer isolation; /* a task may go to any group */
     struct timer tend;
     struct map *pollers;  /* identity → struct poller, who was seen longest ago is first */
     int64_t used, polled; /* monotonic: newest add or poll; newest sign of a living poller */
@@ -255,6 +256,17 @@ void list_return_query(struct task_list *list, struct offer *offer);
 void list_unask(struct task_list *list, struct offer *offer);
 /* Drops those that nobody waits for any more. */
 void list_expire_queries(struct task_list *list);
+
+/* --- isolation.c
+ * --------------------------------------------------------------------------------- */
+
+/* Do isolation groups count here? */
+bool list_is_isolated(const struct task_list *list);
+/* The poll that the offer may go to now; NULL: none, and if that is a matter of time, the list
+ * tries again. A visitor from another partition does not wait for its group. */
+struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor);
+/* Lets tasks and polls meet where groups count. */
+void list_dispatch_isolated(struct task_list *list);
 
 /* --- tend.c
  * ---------------------------------------------------------------------------------------- */

@@ -34,6 +34,12 @@ throttle_over(struct timer *timer)
     list_dispatch(container_of(timer, struct task_list, throttle));
 }
 
+static void
+isolation_over(struct timer *timer)
+{
+    list_dispatch(container_of(timer, struct task_list, isolation));
+}
+
 static struct task_list *
 list_new(struct place *place, const struct address *address)
 {
@@ -61,6 +67,7 @@ list_new(struct place *place, const struct address *address)
     list->rate_asked = LIMIT_RATE_DEFAULT;
     limit_init(&list->limit, LIMIT_RATE_DEFAULT, now);
     timer_init(&list->throttle, throttle_over);
+    timer_init(&list->isolation, isolation_over);
     list->used = list->looked = now;
     list->polled = now - STICKY_WINDOW;
     backlog_init(list);
@@ -114,6 +121,7 @@ list_free(struct task_list *list)
 {
     check(list->poll_count == 0 && list->users == 0 && list->backlog.writer == NULL);
     timer_stop(&list->throttle);
+    timer_stop(&list->isolation);
     timer_stop(&list->tend);
     free_offers(list, &list->waiting);
     free_offers(list, &list->asks);
@@ -378,10 +386,9 @@ list_first(struct task_list *list)
     }
 }
 
-void
-list_dispatch(struct task_list *list)
+static void
+list_dispatch_in_order(struct task_list *list)
 {
-    list_dispatch_queries(list);
     while (list->poll_count > 0) {
         struct offer *offer = list_first(list);
         if (offer == NULL || !list_has_token(list))
@@ -389,6 +396,16 @@ list_dispatch(struct task_list *list)
         list_unpark(list, offer);
         list_match(list, offer);
     }
+}
+
+void
+list_dispatch(struct task_list *list)
+{
+    list_dispatch_queries(list);
+    if (list->poll_count > 0 && list_is_isolated(list))
+        list_dispatch_isolated(list);
+    else
+        list_dispatch_in_order(list);
     member_changed(list);
     backlog_kick(list);
 }

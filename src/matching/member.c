@@ -233,15 +233,16 @@ member_host(struct task_list *list, struct offer *offer)
 {
     struct member *member = &list->member;
     list->used = clock_monotonic();
-    if (list->poll_count > 0) {
+    struct poll *poll = list_choose_poll(list, offer, true);
+    if (poll != NULL) {
         member->idle_told -= member->idle_told > 0;
-        list_give(list, offer, list_entry(list->polls.next, struct poll, node));
+        list_give(list, offer, poll);
         return;
     }
     mark("task_visited_in_vain");
     if (!list->place->is_drained)
         note_send(list, 0, (struct note){.kind = NOTE_IDLE, .count = 0});
-    member->idle_told = 0;
+    member->idle_told = list->poll_count; /* those that are there may get nothing */
     offer->errand = ERRAND_RETURN;
     offer_send(offer);
 }

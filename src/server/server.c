@@ -144,6 +144,13 @@ domain_name(void *context, const char *domain_id)
 }
 
 static bool
+is_group_drained(void *context, const char *domain_id, const char *group)
+{
+    const struct server *server = context;
+    return domains_is_group_drained(server->domains, domain_id, group);
+}
+
+static bool
 is_alone(const struct server *server)
 {
     return server->options.domain_refresh_interval == 0;
@@ -167,6 +174,7 @@ open_matching(struct server *server)
         .is_alone = is_alone(server),
         .task_done = task_done,
         .domain_name = domain_name,
+        .is_drained = is_group_drained,
         .context = server,
     });
 }

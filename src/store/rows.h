@@ -54,7 +54,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_TASK, 15, PARTITION_TASK_LIST, ROW_ORDERED, ROW_ONCE_RANGE, "task")                      \
     X(ROW_DOMAIN_FAILOVER, 16, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-failover")        \
     X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
-    X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")
+    X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")  \
+    X(ROW_ISOLATION_GROUPS, 24, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "isolation-groups")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,

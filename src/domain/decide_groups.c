@@ -1,0 +1,27 @@
+/* decide_groups.c - which isolation groups of a domain are drained. See decide.h. */
+#include "domain/decide_common.h"
+
+struct error *
+domain_decide_groups(const struct domain *current,
+                     const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                     const struct domain_rules *rules, const struct domain_moment *moment,
+                     struct arena *arena, struct domain_decision *decision)
+{
+    struct error *err = decide_check_name(request->domain, rules, arena);
+    if (err == NULL && request->isolation_groups == NULL)
+        err = error_new(arena, ERR_BAD_REQUEST,
+                        "invalid request, isolationGroup configuration must be set");
+    if (err == NULL && current == NULL)
+        err = domain_error_unknown(request->domain, arena);
+    if (err == NULL)
+        err = decide_check_cool_down(current, rules, moment, arena);
+    if (err == NULL)
+        err = decide_check_may_change(current->record->domain->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
+    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
+    record->domain->isolation_groups = request->isolation_groups;
+    record->config_version++;
+    *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    return NULL;
+}
