@@ -240,6 +240,10 @@ member_host(struct task_list *list, struct offer *offer)
         return;
     }
     mark("task_visited_in_vain");
+#ifdef CADENZA_PLANT_visitor_forgotten
+    offer_free(offer);
+    return;
+#endif
     if (!list->place->is_drained)
         note_send(list, 0, (struct note){.kind = NOTE_IDLE, .count = 0});
     member->idle_told = list->poll_count; /* those that are there may get nothing */

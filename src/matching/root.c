@@ -132,7 +132,10 @@ root_recorded(struct task_list *list, struct record_mark written)
 static void
 root_wake_members(struct task_list *list)
 {
-    for (int32_t i = 1; i <= list->root->highest; i++)
+    struct root *root = list->root;
+    for (size_t i = 0; i < root->part_count; i++) /* they tell anew, and take no old invitation */
+        root->parts[i] = (struct part){.is_drained = root->parts[i].is_drained};
+    for (int32_t i = 0; i <= root->highest; i++)
         note_send(list, i, (struct note){.kind = NOTE_AWAKE});
 }
 
