@@ -150,6 +150,8 @@ learn_from(struct task_list *list, const struct poll *poll)
     list->used = list->polled = clock_monotonic();
     if (list->domain_name == NULL)
         list->domain_name = arena_text(list->arena, poll->domain_name);
+    if (list->kind != LIST_NORMAL && list->base_name[0] == '\0' && poll->base_list != NULL)
+        list->base_name = arena_text(list->arena, poll->base_list);
     if (poll->type == TASK_ACTIVITY && poll->rate_per_second >= 0)
         member_ask_rate(list, poll->rate_per_second);
     pollers_note(list, poll);

@@ -47,7 +47,7 @@ backlog_free(struct task_list *list)
     struct backlog *backlog = &list->backlog;
     check(backlog->writer == NULL && !backlog->is_worked);
     check(list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight));
-    list_remove(&backlog->work);
+    work_forget(list);
     loop_undefer(&backlog->flush);
     timer_stop(&backlog->retry);
     struct list *node;

@@ -35,9 +35,11 @@
 #include "matching/matching.h"
 
 #define TASKS_MAX         ((size_t)262144) /* in memory, of all lists together */
-#define TASKS_TIGHT       256              /* per list, once half of that is used */
-#define TASK_BLOCK        100000           /* numbers of one range id */
-#define WORKERS_MAX       64               /* fibers per loop that read */
+#define DOMAIN_SHARES     64
+#define TASKS_SHARE       (TASKS_MAX / 4 * 3) /* that the lists of one domain may have of them */
+#define TASKS_TIGHT       256                 /* per list, once half of that is used */
+#define TASK_BLOCK        100000              /* numbers of one range id */
+#define WORKERS_MAX       64                  /* fibers per loop that read */
 #define TEND_INTERVAL     (10 * NS_PER_S)
 #define LOOK_INTERVAL     NS_PER_S         /* at what other hosts may have stored */
 #define STICKY_WINDOW     (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
@@ -95,7 +97,7 @@ struct backlog {
     int64_t retry_delay;
     struct fiber_cond loaded;  /* it was tried */
     bool is_queued, is_worked; /* waits for a worker; has one */
-    struct list work;          /* in place->work */
+    struct list work;          /* in a struct turn */
 };
 
 struct poller {
@@ -111,6 +113,7 @@ struct task_list {
     struct slice key;
     const char *domain_id, *domain_name; /* domain_name: NULL until somebody told it */
     const char *name;                    /* of the whole list; see partition */
+    const char *base_name;               /* of the normal list that it goes with; or "" */
     int32_t partition;                   /* 0: the first, which stands for the list */
     enum task_type type;
     enum list_kind kind;
@@ -147,14 +150,23 @@ struct place {
     bool is_drained;
     bool is_closing;
     struct latch workers;
-    struct list work; /* lists that want a worker */
+    struct list work;  /* struct turn: domains with lists that want a worker */
+    struct map *turns; /* the same, by domain id */
+};
+
+/* The lists of one domain that want a worker: domains take turns. */
+struct turn {
+    struct list node;  /* in place->work */
+    struct list lists; /* struct task_list */
+    char domain_id[];
 };
 
 struct matching {
     struct matching_options options;
     atomic_bool is_draining;
-    atomic_size_t held;       /* offers */
-    atomic_size_t travelling; /* letters between loops */
+    atomic_size_t held;                   /* offers */
+    atomic_size_t held_by[DOMAIN_SHARES]; /* the same, by a hash of their domain */
+    atomic_size_t travelling;             /* letters between loops */
     struct {
         struct counter *success, *success_sync, *timeouts, *expired, *stored, *passed_on;
     } counters; /* NULL without metrics */
@@ -176,6 +188,8 @@ void offer_send(struct offer *offer);
 void offer_visit(struct offer *offer, int32_t host);
 /* Tells the owner of the outbox row, if there is one, that it may go. */
 void offer_row_done(struct offer *offer);
+/* Is there no room for one more task of the domain? */
+bool matching_is_full(struct matching *matching, const char *domain_id);
 /* Sends a parked poll home. */
 void poll_go_home(struct poll *poll, enum poll_end end);
 /* Where a list lives. */
@@ -331,6 +345,10 @@ void backlog_told(void *context, ticket_t durable, const struct error *failure);
 
 /* Gives the list to a worker, if there is something to read, take or close. */
 void backlog_kick(struct task_list *list);
+void work_init(struct place *place);
+void work_free(struct place *place);
+/* Takes the list out of those that want a worker. */
+void work_forget(struct task_list *list);
 /* Ends all workers of this loop and closes all writers. Yields. */
 void place_stop(struct place *place);
 

@@ -38,7 +38,7 @@ matching_new(const struct matching_options *options)
         place->lists = map_new();
         place->families = map_new();
         place->scratch = arena_new(1024);
-        list_init(&place->work);
+        work_init(place);
         latch_init(&place->workers, 0);
     }
     count_init(matching);
@@ -109,6 +109,7 @@ place_close(void *argument)
     check(map_count(place->lists) == 0);
     map_free(place->lists);
     families_free(place);
+    work_free(place);
     arena_free(place->scratch);
 }
 

@@ -54,6 +54,7 @@ list_new(struct place *place, const struct address *address)
     list->name = arena_text(arena, address->name);
     list->partition = address->partition;
     list->type = address->type;
+    list->base_name = "";
     const char *domain_name = options->domain_name == NULL
                                   ? NULL
                                   : options->domain_name(options->context, list->domain_id);
@@ -319,6 +320,8 @@ list_set_rate(struct task_list *list)
     if (list->type != TASK_ACTIVITY)
         return;
     struct dynamic_filter filter = list_filter(list);
+    if (list->base_name[0] != '\0')
+        filter.task_list_name = list->base_name;
     double rate = dynamic_number(settings(list), DYNAMIC_TASK_LIST_RATE, &filter);
     if (rate <= 0)
         rate = rate_asked(list);

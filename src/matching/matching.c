@@ -91,6 +91,26 @@ matching_count(struct counter *counter, uint64_t amount)
 /* --- offers --------------------------------------------------------------------------------------
  */
 
+static atomic_size_t *
+share_of(struct matching *matching, const char *domain_id)
+{
+    return &matching->held_by[map_hash(slice_text(domain_id)) % DOMAIN_SHARES];
+}
+
+bool
+matching_is_full(struct matching *matching, const char *domain_id)
+{
+    return atomic_load(&matching->held) >= TASKS_MAX ||
+           atomic_load(share_of(matching, domain_id)) >= TASKS_SHARE;
+}
+
+static void
+offer_uncount(const struct offer *offer)
+{
+    atomic_fetch_sub(&offer->matching->held, 1);
+    atomic_fetch_sub(share_of(offer->matching, offer->task->domain_id), 1);
+}
+
 struct offer *
 offer_new(struct matching *matching, const struct task *task, enum errand errand)
 {
@@ -102,6 +122,7 @@ offer_new(struct matching *matching, const struct task *task, enum errand errand
     offer->errand = errand;
     list_init(&offer->node);
     atomic_fetch_add(&matching->held, 1);
+    atomic_fetch_add(share_of(matching, task->domain_id), 1);
     return offer;
 }
 
@@ -109,7 +130,7 @@ void
 offer_free(struct offer *offer)
 {
     check(list_is_empty(&offer->node) && !offer->is_known);
-    atomic_fetch_sub(&offer->matching->held, 1);
+    offer_uncount(offer);
     arena_free(offer->arena);
 }
 
@@ -117,7 +138,7 @@ void
 offer_hand_over(struct offer *offer, struct poll *poll)
 {
     check(list_is_empty(&offer->node) && !offer->is_known);
-    atomic_fetch_sub(&offer->matching->held, 1);
+    offer_uncount(offer);
     poll->task = offer->task;
     poll->task_arena = offer->arena;
 }
@@ -196,7 +217,7 @@ offer_visit(struct offer *offer, int32_t host)
 bool
 matching_add(struct matching *matching, const struct task *task)
 {
-    if (atomic_load(&matching->is_draining) || atomic_load(&matching->held) >= TASKS_MAX)
+    if (atomic_load(&matching->is_draining) || matching_is_full(matching, task->domain_id))
         return false;
     struct offer *offer = offer_new(matching, task, ERRAND_ADD);
     offer->task->number = 0;

@@ -116,7 +116,7 @@ ask_on_loop(void *argument)
                               "sticky worker is unavailable, please use non-sticky task list.");
         return;
     }
-    if (list->ask_count >= list_bound(list) || atomic_load(&call->matching->held) >= TASKS_MAX) {
+    if (list->ask_count >= list_bound(list) || matching_is_full(call->matching, query->domain_id)) {
         call->err = errors_service_busy(call->arena, "", "Too many queries wait for a worker.");
         return;
     }

@@ -7,10 +7,13 @@
  * When the store fails a list its writer is closed, what was read is forgotten, and after a pause
  * all begins again with looking: tasks that were not stored have their outbox rows still. */
 #include "base/check.h"
+#include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "matching/inside.h"
 #include "store/key.h"
+
+#define TURN_STEPS 8 /* of a list, before another has its turn */
 
 /* --- what is to be done --------------------------------------------------------------------------
  */
@@ -282,6 +285,73 @@ step_close(struct task_list *list, struct arena *arena)
     return err;
 }
 
+/* --- turns: no domain keeps the workers busy alone -----------------------------------------------
+ */
+
+void
+work_init(struct place *place)
+{
+    list_init(&place->work);
+    place->turns = map_new();
+}
+
+void
+work_free(struct place *place)
+{
+    check(list_is_empty(&place->work) && map_count(place->turns) == 0);
+    map_free(place->turns);
+}
+
+static void
+turn_end(struct place *place, struct turn *turn)
+{
+    list_remove(&turn->node);
+    map_remove(place->turns, slice_text(turn->domain_id));
+    memory_free(turn);
+}
+
+static void
+work_push(struct task_list *list)
+{
+    struct place *place = list->place;
+    struct slice key = slice_text(list->domain_id);
+    struct turn *turn = map_get(place->turns, key);
+    if (turn == NULL) {
+        turn = memory_alloc(sizeof *turn + key.length + 1);
+        memcpy(turn->domain_id, list->domain_id, key.length + 1);
+        list_init(&turn->lists);
+        list_push_back(&place->work, &turn->node);
+        map_put(place->turns, key, turn);
+    }
+    list_push_back(&turn->lists, &list->backlog.work);
+}
+
+void
+work_forget(struct task_list *list)
+{
+    list_remove(&list->backlog.work);
+    struct turn *turn = map_get(list->place->turns, slice_text(list->domain_id));
+    if (turn != NULL && list_is_empty(&turn->lists))
+        turn_end(list->place, turn);
+}
+
+/* The next list of the next domain; NULL: none. */
+static struct task_list *
+work_next(struct place *place)
+{
+    if (list_is_empty(&place->work))
+        return NULL;
+    struct turn *turn = list_entry(place->work.next, struct turn, node);
+    struct list *node = list_pop_front(&turn->lists);
+    if (list_is_empty(&turn->lists)) {
+        turn_end(place, turn);
+    } else {
+        list_remove(&turn->node);
+        list_push_back(&place->work, &turn->node);
+    }
+    return container_of(node, struct task_list, backlog.work);
+}
+
 /* --- workers -------------------------------------------------------------------------------------
  */
 
@@ -319,12 +389,12 @@ do_step(struct task_list *list, enum step step, struct arena *arena)
     unreachable("a step of a task list");
 }
 
-/* Works until there is nothing to do; true: the list is to be freed. */
+/* Works until there is nothing to do, or it is another's turn; true: the list is to be freed. */
 static bool
 work_on(struct task_list *list, struct arena *arena)
 {
     enum step step;
-    while ((step = next_step(list)) != STEP_NONE) {
+    for (int i = 0; i < TURN_STEPS && (step = next_step(list)) != STEP_NONE; i++) {
         struct error *err = do_step(list, step, arena);
         if (list->is_unloading && list->backlog.writer == NULL)
             return true;
@@ -343,9 +413,8 @@ worker_fiber(void *argument)
 {
     struct place *place = argument;
     struct arena *arena = arena_new(0);
-    struct list *node;
-    while ((node = list_pop_front(&place->work)) != NULL) {
-        struct task_list *list = container_of(node, struct task_list, backlog.work);
+    struct task_list *list;
+    while ((list = work_next(place)) != NULL) {
         check(list->backlog.is_queued && !list->backlog.is_worked);
         list->backlog.is_queued = false;
         list->backlog.is_worked = true;
@@ -371,7 +440,7 @@ backlog_kick(struct task_list *list)
     if (backlog->is_queued || backlog->is_worked || next_step(list) == STEP_NONE)
         return;
     backlog->is_queued = true;
-    list_push_back(&place->work, &backlog->work);
+    work_push(list);
     if (place->workers.open >= WORKERS_MAX)
         return;
     latch_add(&place->workers, 1);
