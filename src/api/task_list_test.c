@@ -347,3 +347,31 @@ TEST(task_list, a_normal_run_can_have_an_activity_on_an_ephemeral_list, "C-024",
 {
     fixture_run(ephemeral_activity);
 }
+
+/* As sessions of the Go client do it: a worker has a list of its own, which the activities of the
+ * session go to, and which nobody else polls. */
+static void
+session(struct fixture *fixture)
+{
+    start_ephemeral(fixture, KIND(NORMAL));
+    API(Decision) *activity = decide_activity(fixture, "1");
+    API(TaskList) *list = activity->schedule_activity_task_decision_attributes->task_list;
+    list->name = "host-1:0192f1a0";
+    list->kind = KIND(EPHEMERAL);
+    list->base_name = "work";
+    family_decide(fixture, "work", "wf", activity);
+    fixture->timeout = 2500 * NS_PER_MS;
+    EXPECT_EQ(poll_activity(fixture, "work")->task_token.len, 0); /* not of the session */
+    EXPECT(poll_activity(fixture, "host-1:0192f1a0")->task_token.len > 0);
+    EXPECT_EQ(describe(fixture, "host-1:0192f1a0", TYPE(ACTIVITY))->task_list->kind,
+              KIND(EPHEMERAL));
+    EXPECT_EQ(lists_of(fixture)->n_activity_task_list_map, 1); /* it is not one of the domain's */
+    family_sleep(fixture, 400 * NS_PER_S);
+    fixture_set(fixture, "matching.matchingReturnAllTaskListKinds:\n- value: true\n");
+    EXPECT_EQ(lists_of(fixture)->n_activity_task_list_map, 0); /* nobody uses it any more */
+}
+
+TEST(task_list, a_worker_has_an_ephemeral_list_of_its_own_for_a_session, "C-025", "C-022")
+{
+    fixture_run(session);
+}

@@ -46,6 +46,8 @@
 #define POLLERS_WINDOW    (300 * NS_PER_S) /* pollers that are shown */
 #define POLLERS_MAX       1000             /* remembered per list */
 #define SPILL_BATCHES_MAX 4                /* of a list, that wait at the store */
+#define SERVED_AT_ONCE    16               /* offers in a tick; then lists take turns */
+#define SERVED_MAX        64               /* offers in a tick */
 #define SPILL_BATCH_TASKS 500
 #define RETRY_FIRST       (20 * NS_PER_MS) /* after the store failed a list */
 #define OUTCOME_MAX       (60 * NS_PER_S)  /* until a door has told what became of a stored task */
@@ -117,6 +119,8 @@ struct task_list {
     int32_t partition;                   /* 0: the first, which stands for the list */
     enum task_type type;
     enum list_kind kind;
+    struct list inbox; /* new offers that came in a storm; they take turns with other lists' */
+    struct list busy;  /* in place->busy */
     struct list waiting;
     size_t waiting_count;
     struct list asks; /* queries */
@@ -150,8 +154,12 @@ struct place {
     bool is_drained;
     bool is_closing;
     struct latch workers;
-    struct list work;  /* struct turn: domains with lists that want a worker */
-    struct map *turns; /* the same, by domain id */
+    struct list busy;      /* struct task_list with an inbox */
+    struct deferred serve; /* at the end of the tick ... */
+    struct timer serve_on; /* ... and in the next ones */
+    unsigned served;       /* in this tick */
+    struct list work;      /* struct turn: domains with lists that want a worker */
+    struct map *turns;     /* the same, by domain id */
 };
 
 /* The lists of one domain that want a worker: domains take turns. */
@@ -215,6 +223,10 @@ void list_free(struct task_list *list);
 bool list_is_sticky(const struct task_list *list);
 /* Takes an offer for the end of the list. */
 void list_add(struct task_list *list, struct offer *offer);
+/* The same, but if more come in this tick than can be served, lists take turns. */
+void list_receive(struct task_list *list, struct offer *offer);
+void place_serve_init(struct place *place);
+void place_serve_stop(struct place *place);
 /* Takes an offer back to the front. */
 void list_return(struct task_list *list, struct offer *offer);
 void list_finish(struct task_list *list, struct offer *offer);

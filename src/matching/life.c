@@ -39,6 +39,7 @@ matching_new(const struct matching_options *options)
         place->families = map_new();
         place->scratch = arena_new(1024);
         work_init(place);
+        place_serve_init(place);
         latch_init(&place->workers, 0);
     }
     count_init(matching);

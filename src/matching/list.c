@@ -60,6 +60,8 @@ list_new(struct place *place, const struct address *address)
                                   : options->domain_name(options->context, list->domain_id);
     if (domain_name != NULL)
         list->domain_name = arena_text(arena, domain_name);
+    list_init(&list->inbox);
+    list_init(&list->busy);
     list_init(&list->waiting);
     list_init(&list->asks);
     list_init(&list->polls);
@@ -124,6 +126,8 @@ list_free(struct task_list *list)
     timer_stop(&list->throttle);
     timer_stop(&list->isolation);
     timer_stop(&list->tend);
+    list_remove(&list->busy);
+    free_offers(list, &list->inbox);
     free_offers(list, &list->waiting);
     free_offers(list, &list->asks);
     free_offers(list, &list->backlog.pending);

@@ -167,7 +167,7 @@ offer_run(struct offer *offer)
     struct task_list *list = list_get(place, &address, task->kind);
     switch (offer->errand) {
     case ERRAND_ADD:
-        list_add(list, offer);
+        list_receive(list, offer);
         break;
     case ERRAND_RETURN:
         list_return(list, offer);

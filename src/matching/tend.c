@@ -71,8 +71,8 @@ list_is_unused(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
     return list->poll_count == 0 && list->users == 0 && list->waiting_count == 0 &&
-           list->ask_count == 0 && list_is_empty(&backlog->pending) &&
-           list_is_empty(&backlog->in_flight);
+           list->ask_count == 0 && list_is_empty(&list->inbox) &&
+           list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight);
 }
 
 /* One step towards the end; true: it is freed. */

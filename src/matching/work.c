@@ -462,6 +462,7 @@ place_stop(struct place *place)
     while ((list = next_list(place, &cursor)) != NULL)
         backlog_delete_done(list);
     place->is_closing = true;
+    place_serve_stop(place);
     latch_wait(&place->workers);
     cursor = 0;
     while ((list = next_list(place, &cursor)) != NULL) {
