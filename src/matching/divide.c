@@ -27,6 +27,17 @@ partition_of(const API(TaskListPartitionConfig) *config, int32_t partition, stru
     return message_new(arena, API_TYPE(task_list_partition));
 }
 
+/* Clients count by the fields that are deprecated, and look into the maps only if both agree. */
+static void
+set_counts(API(TaskListPartitionConfig) *config)
+{
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    config->num_read_partitions = (int32_t)config->n_read_partitions;
+    config->num_write_partitions = (int32_t)config->n_write_partitions;
+#pragma GCC diagnostic pop
+}
+
 API(TaskListPartitionConfig) *
 division_message(const struct task_list *list, const struct division *division, struct arena *arena)
 {
@@ -49,6 +60,7 @@ division_message(const struct task_list *list, const struct division *division, 
         entry->value = partition_of(known, entry->key, arena);
         config->write_partitions[config->n_write_partitions++] = entry;
     }
+    set_counts(config);
     return config;
 }
 
@@ -180,6 +192,7 @@ matching_divide(struct matching *matching, const struct list_spot *spot,
     if (err != NULL)
         return err;
     API(TaskListPartitionConfig) wanted = *config;
+    set_counts(&wanted);
     struct dividing dividing = {.address = {spot->domain_id, spot->type, spot->name.list, 0},
                                 .config = &wanted,
                                 .arena = arena};
