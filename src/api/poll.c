@@ -191,7 +191,7 @@ begin(struct rpc_call *call, const struct call_domain *domain, const struct poll
     struct arena *arena = arena_new(2048);
     struct parked_poll *waiting = arena_make(arena, struct parked_poll);
     struct list_name name;
-    if (!list_name_parse(wish->list->name, arena, &name))
+    if (kind_of(wish->list) != LIST_NORMAL || !list_name_parse(wish->list->name, arena, &name))
         name = (struct list_name){wish->list->name, 0};
     waiting->parked = (struct parked){.api = api_of(call), .arena = arena, .hurry = hurry};
     waiting->poll = (struct poll){

@@ -19,7 +19,7 @@ list_name_parse(const char *text, struct arena *arena, struct list_name *name)
     const char *slash = strrchr(text, '/');
     int64_t partition;
     if ((size_t)(slash - text) <= prefix ||
-        !text_parse_int64(slice_text(slash + 1), 1, INT32_MAX, &partition))
+        !text_parse_int64(slice_text(slash + 1), 1, PARTITIONS_MAX - 1, &partition))
         return false;
     name->list = arena_text_of(arena, slice_of(text + prefix, (size_t)(slash - text) - prefix));
     name->partition = (int32_t)partition;

@@ -144,6 +144,7 @@ probe_start(struct bench *bench, struct spot spot, struct probe *probe, int64_t 
                                      .base_list = spot.normal,
                                      .identity = bench->identity,
                                      .isolation_group = bench->group,
+                                     .partition_wanted = bench->partition,
                                      .rate_per_second = bench->rate,
                                      .expiry = clock_monotonic() + patience,
                                      .back = probe_back}};

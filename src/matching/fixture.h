@@ -23,6 +23,7 @@ struct bench {
     const char *identity; /* of who polls from now on */
     const char *group;    /* isolation group of polls and tasks from now on; NULL: none */
     const char *drained;  /* a group; NULL: none */
+    int32_t partition;    /* that polls ask for from now on; 0: any */
     size_t done;          /* calls of task_done */
     uint64_t done_range_id;
     int partitions_seen;           /* the highest that a task came from, and one more */

@@ -203,6 +203,8 @@ void poll_go_home(struct poll *poll, enum poll_end end);
 /* Where a list lives. */
 struct place *place_of(struct matching *matching, const struct address *address);
 struct address task_address(const struct task *task);
+/* A task for a list by the name of a partition is for that partition. */
+void task_find_partition(struct task *task, struct arena *arena);
 struct address list_address(const struct task_list *list);
 /* In the arena; also the name of its partition in the store: domain ids have no slash. */
 struct slice address_key(const struct address *address, struct arena *arena);

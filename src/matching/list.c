@@ -18,8 +18,9 @@ address_key(const struct address *address, struct arena *arena)
     const char *word = address->type == TASK_DECISION ? "decision" : "activity";
     if (address->partition == 0)
         return slice_text(arena_format(arena, "%s/%s/%s", address->domain_id, word, address->name));
-    return slice_text(arena_format(arena, "%s/%s/" PARTITION_PREFIX "%s/%d", address->domain_id,
-                                   word, address->name, (int)address->partition));
+    /* Not by the name that it shows: that could be the name of a list, too. */
+    return slice_text(arena_format(arena, "%s/%s.%d/%s", address->domain_id, word,
+                                   (int)address->partition, address->name));
 }
 
 struct address

@@ -33,6 +33,17 @@ task_address(const struct task *task)
     return (struct address){task->domain_id, task->type, task->list, task->partition};
 }
 
+void
+task_find_partition(struct task *task, struct arena *arena)
+{
+    struct list_name name;
+    if (task->kind != LIST_NORMAL || task->partition != 0 ||
+        !list_name_parse(task->list, arena, &name))
+        return;
+    task->list = name.list;
+    task->partition = name.partition;
+}
+
 static struct address
 poll_address(const struct poll *poll)
 {
@@ -119,6 +130,7 @@ offer_new(struct matching *matching, const struct task *task, enum errand errand
     offer->arena = arena;
     offer->matching = matching;
     offer->task = task_copy(task, arena);
+    task_find_partition(offer->task, arena);
     offer->errand = errand;
     list_init(&offer->node);
     atomic_fetch_add(&matching->held, 1);
@@ -221,7 +233,8 @@ matching_add(struct matching *matching, const struct task *task)
         return false;
     struct offer *offer = offer_new(matching, task, ERRAND_ADD);
     offer->task->number = 0;
-    offer->task->partition = family_choose_write(place_here(matching), task);
+    if (offer->task->partition == 0)
+        offer->task->partition = family_choose_write(place_here(matching), offer->task);
     struct address address = task_address(offer->task);
     struct place *place = place_of(matching, &address);
     offer->letter.deliver = offer_delivered;

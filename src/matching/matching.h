@@ -29,7 +29,8 @@ struct list_name {
     const char *list;  /* of the whole list, in the arena */
     int32_t partition; /* 0: the first, or all of it */
 };
-/* Takes a name apart. False: it begins like that of a partition, and is none. */
+/* Takes a name apart. False: it begins like that of a partition, and is none; then it is a list of
+ * this name. */
 must_use bool list_name_parse(const char *text, struct arena *arena, struct list_name *name);
 /* The name of a partition, in the arena. */
 const char *list_name_format(const struct list_name *name, struct arena *arena);

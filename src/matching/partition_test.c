@@ -35,6 +35,7 @@ TEST(partition, a_partition_is_named_after_its_list_and_its_number, "C-014")
     EXPECT(!list_name_parse("/__cadence_sys/orders/x", arena, &name));
     EXPECT(!list_name_parse("/__cadence_sys/orders/0", arena, &name));
     EXPECT(!list_name_parse("/__cadence_sys//1", arena, &name));
+    EXPECT(!list_name_parse("/__cadence_sys/orders/2000000000", arena, &name));
     arena_free(arena);
 }
 
@@ -189,4 +190,50 @@ shared_rate(struct bench *bench)
 TEST(partition, the_rate_of_a_list_is_shared_by_its_partitions, "C-009")
 {
     run_on_loops(shared_rate, THREE);
+}
+
+/* --- names that clients make up ------------------------------------------------------------------
+ */
+
+static int64_t
+take_from(struct bench *bench, const char *name)
+{
+    struct list_name found;
+    struct spot spot = DECISIONS;
+    spot.list = name;
+    struct probe probe;
+    if (!list_name_parse(name, bench->arena, &found))
+        found = (struct list_name){name, 0};
+    spot.list = found.list;
+    bench->partition = found.partition;
+    probe_start(bench, spot, &probe, SHORT);
+    bench->partition = 0;
+    if (probe_wait(&probe) != POLL_MATCHED)
+        return 0;
+    int64_t id = probe.poll.task->schedule_id;
+    probe_finish(bench, &probe);
+    return id;
+}
+
+static void
+made_up_names(struct bench *bench)
+{
+    static const char *const names[] = {"/__cadence_sys/orders/1", "/__cadence_sys/orders/9999999",
+                                        "/__cadence_sys/", "/__cadence_sys/x", "/"};
+    for (uint64_t i = 0; i < array_length(names); i++) {
+        struct spot spot = DECISIONS;
+        spot.list = names[i];
+        bench_add(bench, spot, i + 1, i + 1);
+        EXPECT_EQ(take_from(bench, names[i]), (int64_t)i + 1);
+    }
+    struct spot sticky = STICKY;
+    sticky.list = names[0];
+    EXPECT_EQ(take_from(bench, names[0]), 0);
+    EXPECT_EQ(bench_take(bench, sticky, SHORT), 0);
+}
+
+TEST(partition, a_list_may_have_the_name_of_a_partition)
+{
+    run_on_loops(made_up_names, THREE);
+    run_on_loops(made_up_names, NULL);
 }

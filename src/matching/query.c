@@ -131,9 +131,11 @@ struct error *
 matching_ask(struct matching *matching, const struct task *query, struct arena *arena)
 {
     check(task_is_query(query) && query->row == 0 && query->type == TASK_DECISION);
-    struct address address = task_address(query);
+    struct task found = *query;
+    task_find_partition(&found, arena);
+    struct address address = task_address(&found);
     struct place *place = place_of(matching, &address);
-    struct ask_call call = {.matching = matching, .place = place, .query = query, .arena = arena};
+    struct ask_call call = {.matching = matching, .place = place, .query = &found, .arena = arena};
     struct error *err = loop_call(place_loop(place), ask_on_loop, &call, arena);
     return err != NULL ? err : call.err;
 }

@@ -78,6 +78,7 @@ root_make(struct task_list *list)
         list->root->arena = arena_new(0);
         divide_evenly(&list->root->told, 1, 1);
         list->root->rate_told = list->rate_asked;
+        member_changed(list); /* it is one from now on, with what it has already */
     }
     return list->root;
 }
@@ -135,7 +136,10 @@ root_wake_members(struct task_list *list)
     struct root *root = list->root;
     for (size_t i = 0; i < root->part_count; i++) /* they tell anew, and take no old invitation */
         root->parts[i] = (struct part){.is_drained = root->parts[i].is_drained};
-    for (int32_t i = 0; i <= root->highest; i++)
+    int32_t last = (int32_t)root->part_count - 1; /* also those that were only polled */
+    if (last < root->highest)
+        last = root->highest;
+    for (int32_t i = 0; i <= last; i++)
         note_send(list, i, (struct note){.kind = NOTE_AWAKE});
 }
 
