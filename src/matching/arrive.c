@@ -56,6 +56,7 @@ list_add(struct task_list *list, struct offer *offer)
 {
     list->used = clock_monotonic();
     load_note(&list->load, list->used);
+    isolation_note(list, offer->task);
     root_refresh(list);
     if (offer->task->normal_list[0] == '\0' && list_is_sticky(list))
         list->kind = LIST_NORMAL; /* it can pass nothing on: it has to store what is too much */

@@ -113,6 +113,7 @@ tell_groups(struct task_list *list, struct arena *arena, API(TaskListStatus) *st
             message_new(arena, API_TYPE(task_list_status__isolation_group_metrics_entry));
         entry->key = (char *)groups[i];
         entry->value = message_new(arena, API_TYPE(isolation_group_metrics));
+        entry->value->new_tasks_per_second = isolation_load(list, groups[i]);
         entry->value->poller_count = (int64_t)pollers_of_group(list, groups[i]);
         status->isolation_group_metrics[i] = entry;
     }

@@ -44,6 +44,7 @@
 #define LOOK_INTERVAL     NS_PER_S         /* at what other hosts may have stored */
 #define STICKY_WINDOW     (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
 #define POLLERS_WINDOW    (300 * NS_PER_S) /* pollers that are shown */
+#define GROUPS_MAX        64               /* counted per list */
 #define POLLERS_MAX       1000             /* remembered per list */
 #define SPILL_BATCHES_MAX 4                /* of a list, that wait at the store */
 #define SERVED_AT_ONCE    16               /* offers in a tick; then lists take turns */
@@ -129,10 +130,11 @@ struct task_list {
     struct list polls;   /* struct poll, who came first is first */
     size_t poll_count;
     struct limit limit;
-    struct load load;       /* new tasks */
-    double rate_asked;      /* by the newest poller that gave one */
-    struct timer throttle;  /* a token will be there */
-    struct timer isolation; /* a task may go to any group */
+    struct map *group_loads; /* isolation group → struct load, the same of each; NULL: none */
+    struct load load;        /* new tasks */
+    double rate_asked;       /* by the newest poller that gave one */
+    struct timer throttle;   /* a token will be there */
+    struct timer isolation;  /* a task may go to any group */
     struct timer tend;
     struct map *pollers;  /* identity → struct poller, who was seen longest ago is first */
     int64_t used, polled; /* monotonic: newest add or poll; newest sign of a living poller */
@@ -293,6 +295,11 @@ bool list_is_isolated(const struct task_list *list);
 /* The poll that the offer may go to now; NULL: none, and if that is a matter of time, the list
  * tries again. A visitor from another partition does not wait for its group. */
 struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor);
+/* A new task came. */
+void isolation_note(struct task_list *list, const struct task *task);
+/* New tasks of the group per second. */
+double isolation_load(const struct task_list *list, const char *group);
+void isolation_free(struct task_list *list);
 /* Lets tasks and polls meet where groups count. */
 void list_dispatch_isolated(struct task_list *list);
 

@@ -3,7 +3,7 @@
  * A task waits for a poller of its group, but not longer than a moment, and not at all if the group
  * is drained or has no pollers: better the wrong group than none. A poller of a drained group gets
  * nothing. So the tasks that wait for their group are the newest ones, and few. */
-#include "base/check.h"
+#include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "matching/inside.h"
@@ -116,4 +116,45 @@ list_dispatch_isolated(struct task_list *list)
         list_hand_out(list, offer);
         list_give(list, offer, poll);
     }
+}
+
+/* --- figures -------------------------------------------------------------------------------------
+ */
+
+void
+isolation_note(struct task_list *list, const struct task *task)
+{
+    const char *group = task->isolation_group;
+    if (group[0] == '\0' || !list_is_isolated(list))
+        return;
+    if (list->group_loads == NULL)
+        list->group_loads = map_new();
+    struct slice key = slice_text(group);
+    struct load *load = map_get(list->group_loads, key);
+    if (load == NULL && map_count(list->group_loads) < GROUPS_MAX) {
+        load = memory_zalloc(1, sizeof *load);
+        map_put(list->group_loads, key, load);
+    }
+    if (load != NULL)
+        load_note(load, clock_monotonic());
+}
+
+double
+isolation_load(const struct task_list *list, const char *group)
+{
+    struct load *load =
+        list->group_loads == NULL ? NULL : map_get(list->group_loads, slice_text(group));
+    return load == NULL ? 0 : load_per_second(load, clock_monotonic());
+}
+
+void
+isolation_free(struct task_list *list)
+{
+    size_t cursor = 0;
+    void *load;
+    if (list->group_loads == NULL)
+        return;
+    while (map_next(list->group_loads, &cursor, NULL, &load))
+        memory_free(load);
+    map_free(list->group_loads);
 }

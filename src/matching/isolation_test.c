@@ -1,6 +1,7 @@
 /* isolation_test.c - tasks and pollers of isolation groups. In simulation. */
 #include "base/test.h"
 #include "matching/fixture.h"
+#include "wire/message.h"
 
 #define SHORT (100 * NS_PER_MS)
 #define ON    "system.enableTasklistIsolation: [{value: true}]\n"
@@ -147,4 +148,34 @@ drain(struct bench *bench)
 TEST(isolation_group, a_poller_of_a_drained_group_gets_nothing, "C-029")
 {
     bench_run(drain, ON, 2);
+}
+
+/* What is told of groups: who polled in the last two seconds, how many tasks came. */
+static void
+figures(struct bench *bench)
+{
+    struct list_spot spot = {TASK_DECISION, "domain", {"orders", 0}};
+    API(DescribeTaskListResponse) *told =
+        message_new(bench->arena, API_TYPE(describe_task_list_response));
+    bench->group = bench->identity = "a";
+    for (uint64_t i = 1; i <= 60; i++) {
+        bench_add(bench, DECISIONS, i, i);
+        bench_sleep(bench, 200 * NS_PER_MS);
+    }
+    EXPECT(bench_take(bench, DECISIONS, SHORT) > 0);
+    EXPECT_OK(matching_describe(bench->matching, &spot, true, bench->arena, told));
+    const API(TaskListStatus) *status = told->task_list_status;
+    EXPECT_EQ(status->n_isolation_group_metrics, 2);
+    EXPECT_TEXT(status->isolation_group_metrics[0]->key, "a");
+    EXPECT_EQ(status->isolation_group_metrics[0]->value->poller_count, 1);
+    EXPECT_EQ(status->isolation_group_metrics[1]->value->poller_count, 0);
+    double rate = status->isolation_group_metrics[0]->value->new_tasks_per_second;
+    EXPECT(rate > 4.5 && rate < 5.5);
+    EXPECT(status->new_tasks_per_second > 4.5 && status->new_tasks_per_second < 5.5);
+    EXPECT(status->isolation_group_metrics[1]->value->new_tasks_per_second == 0);
+}
+
+TEST(isolation_group, the_figures_of_each_group_are_shown)
+{
+    bench_run(figures, ON "system.allIsolationGroups: [{value: [a, b]}]", 2);
 }

@@ -135,6 +135,7 @@ list_free(struct task_list *list)
     free_offers(list, &list->backlog.in_flight);
     backlog_free(list);
     pollers_free(list);
+    isolation_free(list);
     member_free(list);
     check(map64_count(list->known) == 0);
     map64_free(list->known);
