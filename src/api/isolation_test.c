@@ -162,6 +162,31 @@ TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_start
     fixture_run(all_headers);
 }
 
+/* Another cluster sent the call on: its client's group is in the config that came along. */
+static void
+forwarded(struct fixture *fixture)
+{
+    const struct grpc_header headers[] = {
+        HEADER("cadence-forwarding-cluster", "east"),
+        HEADER("cadence-workflow-partition-config", "{\"isolation-group\":\"zone-7\",\"x\":\"y\"}"),
+        HEADER("cadence-client-isolation-group", "zone-1"),
+    };
+    fixture->headers = headers;
+    fixture->header_count = array_length(headers);
+    run_start(fixture, "wf");
+    const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
+    const API(WorkflowExecutionStartedEventAttributes) *started =
+        history->events[0]->workflow_execution_started_event_attributes;
+    EXPECT_EQ(started->n_partition_config, 1);
+    EXPECT_TEXT(started->partition_config[0]->value, "zone-7");
+    fixture->header_count = 0;
+}
+
+TEST(isolation, a_call_that_was_sent_on_has_the_group_of_its_client, "A-002")
+{
+    fixture_run(forwarded);
+}
+
 /* --- operators drain groups
  * ----------------------------------------------------------------------- */
 
