@@ -124,6 +124,33 @@ TEST(divide, what_is_no_division_is_refused, "C-018")
     bench_run(refusals, NULL, 2);
 }
 
+/* A partition that nobody reads any more is put away; the root stays. Who polls later gets its
+ * tasks all the same. */
+static void
+put_away(struct bench *bench)
+{
+    EXPECT_OK(divide(bench, 3, 3));
+    bench_sleep(bench, SHORT);
+    bench_add(bench, DECISIONS, 1, 60);
+    EXPECT_OK(divide(bench, 1, 1));
+    for (int i = 0; i < 8; i++) { /* the root is used */
+        struct task task = bench_task(DECISIONS, 1000 + (uint64_t)i);
+        task.expiry_time = 1;
+        EXPECT(matching_add(bench->matching, &task));
+        bench_sleep(bench, 100 * NS_PER_S);
+    }
+    EXPECT(bench->done >= 40);
+    for (int i = 0; i < 60; i++)
+        EXPECT(bench_take(bench, DECISIONS, 5 * NS_PER_S) > 0);
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
+}
+
+TEST(divide, a_partition_that_was_put_away_is_found_when_somebody_polls, "C-019")
+{
+    bench_run(put_away, NULL, 1);
+    bench_run(put_away, NULL, 3);
+}
+
 /* --- weights -------------------------------------------------------------------------------------
  */
 

@@ -105,7 +105,8 @@ answer_invitation(struct task_list *list)
 {
     struct member *member = &list->member;
     go_visiting(list);
-    if (member->invited > 0 && list->waiting_count == 0 && has_rows(list)) {
+    bool may_have_rows = !list->backlog.is_loaded || has_rows(list);
+    if (member->invited > 0 && list->waiting_count == 0 && may_have_rows) {
         list->polled = clock_monotonic(); /* so they are read, and this goes on */
         backlog_kick(list);
         return;

@@ -114,6 +114,28 @@ TEST(partition, what_partitions_have_stored_reaches_a_lone_poller, "C-016")
     run_on_loops(stored, THREE SMALL);
 }
 
+/* Everything is stored first: a poll that waits already gets it as soon as it is. */
+static void
+stored_first(struct bench *bench)
+{
+    divide(bench);
+    for (uint64_t row = 1; row <= 6; row++) {
+        struct probe probe;
+        probe_start(bench, DECISIONS, &probe, 20 * NS_PER_S);
+        bench_sleep(bench, SHORT);
+        int64_t began = clock_monotonic();
+        bench_add(bench, DECISIONS, row, row);
+        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+        EXPECT(clock_monotonic() - began < NS_PER_S);
+        probe_finish(bench, &probe);
+    }
+}
+
+TEST(partition, a_task_that_is_stored_first_finds_the_only_poll_soon, "C-016")
+{
+    run_on_loops(stored_first, THREE "matching.enableSyncMatch: [{value: false}]\n");
+}
+
 /* --- fewer partitions ---------------------------------------------------------------------------
  */
 
