@@ -41,15 +41,17 @@ static bool
 look_at_list(void *context, bool is_decision, const char *list, int64_t *backlog)
 {
     const struct lists_view *view = context;
-    API(PollerInfo) **pollers;
-    size_t count = 0;
-    API(TaskListStatus) *status = NULL;
-    struct error *err = matching_describe(
-        view->worker->api->options.matching, is_decision ? TASK_DECISION : TASK_ACTIVITY,
-        view->domain_id, list, true, view->worker->arena, &pollers, &count, &status);
-    if (err == NULL && status != NULL)
-        *backlog = status->backlog_count_hint;
-    return err == NULL && count > 0;
+    struct arena *arena = view->worker->arena;
+    API(DescribeTaskListResponse) *told = message_new(arena, API_TYPE(describe_task_list_response));
+    struct list_spot spot = {.type = is_decision ? TASK_DECISION : TASK_ACTIVITY,
+                             .domain_id = view->domain_id};
+    if (!list_name_parse(list, arena, &spot.name))
+        return false;
+    struct error *err =
+        matching_describe(view->worker->api->options.matching, &spot, true, arena, told);
+    if (err == NULL && told->task_list_status != NULL)
+        *backlog = told->task_list_status->backlog_count_hint;
+    return err == NULL && told->n_pollers > 0;
 }
 
 static struct error *

@@ -25,6 +25,21 @@ task_done(void *context, const struct task *task)
         engine_task_done(opened, task);
 }
 
+static const char *
+domain_name(void *context, const char *domain_id)
+{
+    const struct fixture *fixture = context;
+    const struct domain *domain = domains_find_id(fixture->domains, domain_id);
+    return domain == NULL ? NULL : domain->name;
+}
+
+static bool
+is_group_drained(void *context, const char *domain_id, const char *group)
+{
+    const struct fixture *fixture = context;
+    return domains_is_group_drained(fixture->domains, domain_id, group);
+}
+
 static void
 open_owners(struct fixture *fixture)
 {
@@ -38,6 +53,8 @@ open_owners(struct fixture *fixture)
                                                                 .host = "fixture",
                                                                 .is_alone = true,
                                                                 .task_done = task_done,
+                                                                .domain_name = domain_name,
+                                                                .is_drained = is_group_drained,
                                                                 .context = fixture});
     fixture_open_lists(fixture);
     struct engine_options engine = {

@@ -14,6 +14,9 @@
 #define HEADER_FEATURE_FLAGS   "cadence-client-feature-flags"
 #define HEADER_ISOLATION_GROUP "cadence-client-isolation-group"
 #define HEADER_CONSISTENCY     "cadenza-consistency" /* beyond Cadence */
+#define HEADER_WORKER_GROUP    "cadence-worker-isolation-group"
+#define HEADER_FORWARDED_BY    "cadence-forwarding-cluster"
+#define HEADER_PARTITION       "cadence-workflow-partition-config"
 #define PARTITION_GROUP        "isolation-group"
 
 /* What is known of the clients that say who they are. */
@@ -51,10 +54,29 @@ api_caller(const struct rpc_call *call)
     };
 }
 
+/* Of a call that another cluster sent on: as its client said it there. */
+static const char *
+forwarded_group(const struct rpc_call *call)
+{
+    const char *group = "";
+    struct slice config = grpc_call_header(call->grpc, HEADER_PARTITION);
+    struct json_reader reader = object_begin(config, call->arena);
+    const char *name;
+    while (object_next(&reader, &name)) {
+        if (strcmp(name, PARTITION_GROUP) == 0)
+            object_text(&reader, &group);
+        else
+            object_skip(&reader);
+    }
+    return object_end(&reader) ? group : "";
+}
+
 void
 api_caller_partition(const struct rpc_call *call, struct caller_partition *partition)
 {
-    const char *group = read_header(call, HEADER_ISOLATION_GROUP);
+    bool is_forwarded = grpc_call_header(call->grpc, HEADER_FORWARDED_BY).length > 0;
+    const char *group =
+        is_forwarded ? forwarded_group(call) : read_header(call, HEADER_ISOLATION_GROUP);
     *partition = (struct caller_partition){
         .keys = {PARTITION_GROUP}, .values = {group}, .count = group[0] == '\0' ? 0 : 1};
 }
@@ -63,6 +85,13 @@ bool
 api_caller_wants_committed(const struct rpc_call *call)
 {
     return strcmp(read_header(call, HEADER_CONSISTENCY), "committed") == 0;
+}
+
+const char *
+api_worker_group(const struct rpc_call *call)
+{
+    const char *group = read_header(call, HEADER_WORKER_GROUP);
+    return group[0] != '\0' ? group : read_header(call, HEADER_ISOLATION_GROUP);
 }
 
 static const struct client *

@@ -74,6 +74,10 @@ struct caller_partition {
 void api_caller_partition(const struct rpc_call *call, struct caller_partition *partition);
 /* Does the caller want to see all that was committed before its call, in lists too? */
 bool api_caller_wants_committed(const struct rpc_call *call);
+/* The isolation group that a worker says it is in; "": none. In the call's arena. */
+const char *api_worker_group(const struct rpc_call *call);
+/* Do isolation groups count in the domain? */
+bool api_isolates(const struct api *api, const char *domain_name);
 /* Does the caller understand history that comes in blobs? */
 bool api_caller_reads_raw_history(const struct rpc_call *call);
 /* Does such a worker answer queries from its memory? */
@@ -140,6 +144,13 @@ struct error *api_reset_workflow(struct rpc_call *call);
 struct error *api_refresh_tasks(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
+struct error *api_list_task_list_partitions(struct rpc_call *call);
+struct error *api_get_task_lists_by_domain(struct rpc_call *call);
+struct error *api_update_task_list_partitions(struct rpc_call *call);
+struct error *api_get_global_groups(struct rpc_call *call);
+struct error *api_update_global_groups(struct rpc_call *call);
+struct error *api_get_domain_groups(struct rpc_call *call);
+struct error *api_update_domain_groups(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);
 struct error *api_query_workflow(struct rpc_call *call);
 struct error *api_diagnose_workflow(struct rpc_call *call);

@@ -161,3 +161,175 @@ TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_start
 {
     fixture_run(all_headers);
 }
+
+/* Another cluster sent the call on: its client's group is in the config that came along. */
+static void
+forwarded(struct fixture *fixture)
+{
+    const struct grpc_header headers[] = {
+        HEADER("cadence-forwarding-cluster", "east"),
+        HEADER("cadence-workflow-partition-config", "{\"isolation-group\":\"zone-7\",\"x\":\"y\"}"),
+        HEADER("cadence-client-isolation-group", "zone-1"),
+    };
+    fixture->headers = headers;
+    fixture->header_count = array_length(headers);
+    run_start(fixture, "wf");
+    const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
+    const API(WorkflowExecutionStartedEventAttributes) *started =
+        history->events[0]->workflow_execution_started_event_attributes;
+    EXPECT_EQ(started->n_partition_config, 1);
+    EXPECT_TEXT(started->partition_config[0]->value, "zone-7");
+    fixture->header_count = 0;
+}
+
+TEST(isolation, a_call_that_was_sent_on_has_the_group_of_its_client, "A-002")
+{
+    fixture_run(forwarded);
+}
+
+/* --- operators drain groups
+ * ----------------------------------------------------------------------- */
+
+#define ADMIN_API   "/uber.cadence.admin.v1.AdminAPI/"
+#define STATE(name) API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_##name)
+
+static API(IsolationGroupConfiguration) *
+groups_of(struct fixture *fixture, const char *name, API(IsolationGroupState) state)
+{
+    struct arena *arena = fixture->arena;
+    API(IsolationGroupConfiguration) *groups =
+        message_new(arena, API_TYPE(isolation_group_configuration));
+    groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
+    groups->isolation_groups[0] = message_new(arena, API_TYPE(isolation_group_partition));
+    groups->isolation_groups[0]->name = (char *)name;
+    groups->isolation_groups[0]->state = state;
+    groups->n_isolation_groups = 1;
+    return groups;
+}
+
+static struct error *
+set_global(struct fixture *fixture, API(IsolationGroupConfiguration) *groups)
+{
+    ADMIN(UpdateGlobalIsolationGroupsRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(update_global_isolation_groups_request));
+    ADMIN(UpdateGlobalIsolationGroupsResponse) *response;
+    request->isolation_groups = groups;
+    return fixture_call(fixture, ADMIN_API "UpdateGlobalIsolationGroups", &request->base,
+                        ADMIN_TYPE(update_global_isolation_groups_response), &response);
+}
+
+static struct error *
+set_domain(struct fixture *fixture, const char *domain, API(IsolationGroupConfiguration) *groups)
+{
+    ADMIN(UpdateDomainIsolationGroupsRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(update_domain_isolation_groups_request));
+    ADMIN(UpdateDomainIsolationGroupsResponse) *response;
+    request->domain = (char *)domain;
+    request->isolation_groups = groups;
+    return fixture_call(fixture, ADMIN_API "UpdateDomainIsolationGroups", &request->base,
+                        ADMIN_TYPE(update_domain_isolation_groups_response), &response);
+}
+
+static API(IsolationGroupConfiguration) *
+get_global(struct fixture *fixture)
+{
+    ADMIN(GetGlobalIsolationGroupsRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(get_global_isolation_groups_request));
+    ADMIN(GetGlobalIsolationGroupsResponse) *response;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetGlobalIsolationGroups", &request->base,
+                           ADMIN_TYPE(get_global_isolation_groups_response), &response));
+    return response->isolation_groups;
+}
+
+static API(IsolationGroupConfiguration) *
+get_domain(struct fixture *fixture)
+{
+    ADMIN(GetDomainIsolationGroupsRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(get_domain_isolation_groups_request));
+    ADMIN(GetDomainIsolationGroupsResponse) *response;
+    request->domain = "orders";
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetDomainIsolationGroups", &request->base,
+                           ADMIN_TYPE(get_domain_isolation_groups_response), &response));
+    return response->isolation_groups;
+}
+
+static void
+both_levels(struct fixture *fixture)
+{
+    fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
+    EXPECT_EQ(get_global(fixture)->n_isolation_groups, 0);
+    EXPECT_EQ(get_domain(fixture)->n_isolation_groups, 0);
+    EXPECT_KIND(set_global(fixture, NULL), ERR_BAD_REQUEST);
+    EXPECT_KIND(set_global(fixture, groups_of(fixture, "zone-1", STATE(INVALID))), ERR_BAD_REQUEST);
+    EXPECT_KIND(set_domain(fixture, "nobody", groups_of(fixture, "zone-1", STATE(DRAINED))),
+                ERR_ENTITY_NOT_EXISTS);
+
+    EXPECT_OK(set_global(fixture, groups_of(fixture, "zone-1", STATE(DRAINED))));
+    EXPECT_TEXT(get_global(fixture)->isolation_groups[0]->name, "zone-1");
+    EXPECT_EQ(get_global(fixture)->isolation_groups[0]->state, STATE(DRAINED));
+    EXPECT_KIND(start_from(fixture, "orders", &zone_1), ERR_BAD_REQUEST);
+    EXPECT_OK(start_from(fixture, "orders", &zone_2));
+
+    EXPECT_OK(set_domain(fixture, "orders", groups_of(fixture, "zone-2", STATE(DRAINED))));
+    EXPECT_TEXT(get_domain(fixture)->isolation_groups[0]->name, "zone-2");
+    EXPECT_KIND(start_from(fixture, "orders", &zone_1), ERR_BAD_REQUEST); /* either counts */
+    EXPECT_KIND(start_from(fixture, "orders", &zone_2), ERR_BAD_REQUEST);
+
+    EXPECT_OK(set_global(fixture, groups_of(fixture, "zone-1", STATE(HEALTHY))));
+    EXPECT_OK(start_from(fixture, "orders", &zone_1));
+    EXPECT_KIND(start_from(fixture, "orders", &zone_2), ERR_BAD_REQUEST);
+    EXPECT_OK(set_domain(fixture, "orders", groups_of(fixture, "zone-2", STATE(HEALTHY))));
+    EXPECT_OK(start_from(fixture, "orders", &zone_2));
+}
+
+TEST(isolation, a_group_is_drained_for_a_domain_or_for_all, "C-030", "C-029")
+{
+    fixture_run(both_levels);
+}
+
+static void
+held(struct fixture *fixture)
+{
+    const struct grpc_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
+    fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
+    EXPECT_OK(set_global(fixture, groups_of(fixture, "zone-1", STATE(DRAINED))));
+    run_start(fixture, "wf");
+    fixture->headers = &worker;
+    fixture->header_count = 1;
+    fixture->timeout = 5 * NS_PER_S;
+    int64_t began = clock_monotonic();
+    EXPECT_EQ(poll_decision(fixture, "work")->task_token.len, 0);
+    EXPECT(clock_monotonic() - began >= 3900 * NS_PER_MS); /* it waited in vain */
+    fixture->header_count = 0;
+    EXPECT_OK(set_global(fixture, groups_of(fixture, "zone-1", STATE(HEALTHY))));
+    fixture->header_count = 1;
+    EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
+    fixture->header_count = 0;
+}
+
+TEST(isolation, a_poller_of_a_drained_group_waits_and_gets_nothing, "C-029")
+{
+    fixture_run(held);
+}
+
+/* The group travels from the client that starts over the run to the poller. */
+static void
+ten_of_ten(struct fixture *fixture)
+{
+    const struct grpc_header worker = HEADER("cadence-worker-isolation-group", "zone-1");
+    fixture_set(fixture, "system.enableTasklistIsolation:\n- value: true\n");
+    for (int i = 0; i < 10; i++) {
+        EXPECT_OK(start_from(fixture, "orders", &zone_2));
+        EXPECT_OK(start_from(fixture, "orders", &zone_1));
+        fixture->headers = &worker;
+        fixture->header_count = 1;
+        API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+        EXPECT(task->task_token.len > 0);
+        fixture->header_count = 0;
+    }
+}
+
+TEST(isolation, pollers_of_a_group_are_served_whatever_group_waits, "C-027")
+{
+    fixture_run(ten_of_ten);
+}

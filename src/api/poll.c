@@ -13,7 +13,8 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define POLL_MARGIN NS_PER_S /* before the caller's deadline */
+#define POLL_MARGIN   NS_PER_S /* before the caller's deadline */
+#define HELD_INTERVAL NS_PER_S
 
 /* --- from hand to hand ---------------------------------------------------------------------------
  */
@@ -101,11 +102,30 @@ hurry(struct parked *parked)
     struct parked_poll *waiting = container_of(parked, struct parked_poll, parked);
     if (waiting->is_in_matching)
         matching_withdraw(parked->api->options.matching, &waiting->poll);
+    else if (timer_is_pending(&waiting->held))
+        timer_start(&waiting->held, clock_monotonic());
+}
+
+/* A poller of a drained isolation group gets nothing. */
+static bool
+is_held(const struct parked_poll *waiting)
+{
+    const struct poll *poll = &waiting->poll;
+    const struct api *api = waiting->parked.api;
+    return poll->isolation_group[0] != '\0' && api_isolates(api, poll->domain_name) &&
+           domains_is_group_drained(api->options.domains, poll->domain_id, poll->isolation_group);
 }
 
 static void
 give_to_matching(struct parked_poll *waiting)
 {
+    if (is_held(waiting)) {
+        int64_t next = clock_monotonic() + HELD_INTERVAL;
+        int64_t end = waiting->poll.expiry;
+        mark("poller_held");
+        timer_start(&waiting->held, next < end ? next : end);
+        return;
+    }
     waiting->is_in_matching = true;
     matching_poll(waiting->parked.api->options.matching, &waiting->poll);
 }
@@ -121,6 +141,12 @@ poll_again(struct parked_poll *waiting)
         answer_empty(waiting);
     else
         give_to_matching(waiting);
+}
+
+static void
+held_enough(struct timer *timer)
+{
+    poll_again(container_of(timer, struct parked_poll, held));
 }
 
 /* --- the beginning -------------------------------------------------------------------------------
@@ -164,20 +190,26 @@ begin(struct rpc_call *call, const struct call_domain *domain, const struct poll
 {
     struct arena *arena = arena_new(2048);
     struct parked_poll *waiting = arena_make(arena, struct parked_poll);
+    struct list_name name;
+    if (kind_of(wish->list) != LIST_NORMAL || !list_name_parse(wish->list->name, arena, &name))
+        name = (struct list_name){wish->list->name, 0};
     waiting->parked = (struct parked){.api = api_of(call), .arena = arena, .hurry = hurry};
     waiting->poll = (struct poll){
         .type = wish->type,
         .kind = kind_of(wish->list),
         .domain_id = arena_text(arena, domain->id),
         .domain_name = arena_text(arena, domain->name),
-        .list = arena_text(arena, wish->list->name),
+        .list = arena_text(arena, name.list),
+        .partition_wanted = name.partition,
         .base_list = arena_text(arena, wish->list->base_name),
         .identity = arena_text(arena, wish->identity),
+        .isolation_group = arena_text(arena, api_worker_group(call)),
         .rate_per_second = wish->rate_per_second,
         .back = came_back,
     };
     waiting->poll.expiry = poll_expiry(call, &waiting->poll);
     waiting->began = clock_monotonic();
+    timer_init(&waiting->held, held_enough);
     parked_begin(&waiting->parked, call);
     give_to_matching(waiting);
 }

@@ -11,6 +11,7 @@ struct parked_poll {
     bool is_in_matching; /* whose hand it is in */
     int64_t began;       /* monotonic */
     int64_t waited;      /* until it came back last, ns */
+    struct timer held;   /* its isolation group is drained: looks again */
 };
 
 /* Records the start of the task that it came back with, and answers. In a fiber of its own. */

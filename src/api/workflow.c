@@ -104,34 +104,3 @@ api_describe_workflow(struct rpc_call *call)
                           .run_id = request->workflow_execution->run_id};
     return engine_describe(api_of(call)->options.engine, &key, call->arena, response);
 }
-
-/* --- task lists ----------------------------------------------------------------------------------
- */
-
-struct error *
-api_describe_task_list(struct rpc_call *call)
-{
-    const API(DescribeTaskListRequest) *request =
-        (const API(DescribeTaskListRequest) *)call->request;
-    API(DescribeTaskListResponse) *response = (API(DescribeTaskListResponse) *)call->response;
-    struct limits limits = limits_of(call, request->domain);
-    bool is_decision =
-        request->task_list_type == API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_DECISION);
-    bool is_activity =
-        request->task_list_type == API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_ACTIVITY);
-    struct call_domain domain;
-    struct error *err = validate_domain_name(&limits);
-    if (err == NULL && !is_decision && !is_activity)
-        err = error_new(call->arena, ERR_BAD_REQUEST, "TaskListType is not set on request.");
-    if (err == NULL)
-        err = validate_task_list(&limits, request->task_list);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
-    if (err != NULL)
-        return err;
-    response->task_list = request->task_list;
-    return matching_describe(
-        api_of(call)->options.matching, is_decision ? TASK_DECISION : TASK_ACTIVITY, domain.id,
-        request->task_list->name, request->include_task_list_status, call->arena,
-        &response->pollers, &response->n_pollers, &response->task_list_status);
-}

@@ -190,6 +190,42 @@
     X(DYNAMIC_SEARCH_VALUE_SIZE, "frontend.searchAttributesSizeOfValueLimit", KEY_INTEGER, "2048", \
       "domainName", "Largest value of a search attribute, bytes.")                                 \
     X(DYNAMIC_SEARCH_TOTAL_SIZE, "frontend.searchAttributesTotalSizeLimit", KEY_INTEGER, "40960",  \
-      "domainName", "Most bytes of all search attributes of a run.")
+      "domainName", "Most bytes of all search attributes of a run.")                               \
+    X(DYNAMIC_WRITE_PARTITIONS, "matching.numTasklistWritePartitions", KEY_INTEGER, "1",           \
+      "domainName taskListName taskType",                                                          \
+      "Partitions of a list that new tasks go to, if none are set for it.")                        \
+    X(DYNAMIC_READ_PARTITIONS, "matching.numTasklistReadPartitions", KEY_INTEGER, "1",             \
+      "domainName taskListName taskType",                                                          \
+      "Partitions of a list that polls go to, if none are set for it.")                            \
+    X(DYNAMIC_LOAD_BALANCER, "system.tasklistLoadBalancerStrategy", KEY_TEXT, "weighted",          \
+      "domainName taskListName taskType",                                                          \
+      "How polls choose a partition: weighted (by backlog), round-robin or random.")               \
+    X(DYNAMIC_ADAPTIVE_SCALER, "matching.enableAdaptiveScaler", KEY_FLAG, "false",                 \
+      "domainName taskListName taskType", "The number of partitions follows the load.")            \
+    X(DYNAMIC_SCALER_INTERVAL, "matching.adaptiveScalerUpdateInterval", KEY_DURATION, "15s",       \
+      "domainName taskListName taskType", "How often the load of a list is looked at.")            \
+    X(DYNAMIC_SCALER_UP_RATE, "matching.partitionUpscaleRPS", KEY_INTEGER, "200",                  \
+      "domainName taskListName taskType", "New tasks per second that one partition is meant for.") \
+    X(DYNAMIC_SCALER_DOWN_FACTOR, "matching.partitionDownscaleFactor", KEY_NUMBER, "0.75",         \
+      "domainName taskListName taskType",                                                          \
+      "Below this part of what one partition less is meant for, one goes.")                        \
+    X(DYNAMIC_SCALER_UP_TIME, "matching.partitionUpscaleSustainedDuration", KEY_DURATION, "1m",    \
+      "domainName taskListName taskType",                                                          \
+      "How long the load is too high before partitions are added.")                                \
+    X(DYNAMIC_SCALER_DOWN_TIME, "matching.partitionDownscaleSustainedDuration", KEY_DURATION,      \
+      "2m", "domainName taskListName taskType",                                                    \
+      "How long the load is low before partitions are taken away.")                                \
+    X(DYNAMIC_SCALER_LEAST, "matching.taskListMinimumWritePartitions", KEY_INTEGER, "1",           \
+      "domainName taskListName taskType", "Partitions that the scaler leaves at least.")           \
+    X(DYNAMIC_ALL_LIST_KINDS, "matching.matchingReturnAllTaskListKinds", KEY_FLAG, "false", "",    \
+      "The lists of a domain are told with sticky and ephemeral ones.")                            \
+    X(DYNAMIC_ISOLATION_GROUPS, "system.allIsolationGroups", KEY_LIST, "", "",                     \
+      "All isolation groups; tasks of others go to any poller. None: every group counts.")         \
+    X(DYNAMIC_ISOLATION_DURATION, "matching.taskIsolationDuration", KEY_DURATION, "200ms",         \
+      "domainName taskListName taskType",                                                          \
+      "How long a task waits for a poller of its isolation group.")                                \
+    X(DYNAMIC_ISOLATION_WINDOW, "matching.taskIsolationPollerWindow", KEY_DURATION, "2s",          \
+      "domainName taskListName taskType",                                                          \
+      "A group without a poller for this long is not waited for.")
 
 #endif

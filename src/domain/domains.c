@@ -27,6 +27,8 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     opened->audiences = audiences_new(loops);
 
     struct error *err = domains_load(opened, arena);
+    if (err == NULL)
+        err = groups_load(opened, arena);
     if (err != NULL) {
         domains_close(opened);
         return err;
@@ -67,6 +69,7 @@ domains_close(struct domains *domains)
     book_free(&domains->newest);
     follow_free(domains);
     memory_free(domains->audiences);
+    groups_free(domains);
     memory_free(domains);
 }
 

@@ -109,6 +109,15 @@ DOMAINS_CHANGER(delete, DeleteDomainRequest);
 must_use struct error *domains_set_groups(struct domains *domains,
                                           const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
                                           struct arena *arena);
+/* Sets those of the cluster; durable and known to all loops when it returns. Yields. */
+must_use struct error *domains_set_cluster_groups(struct domains *domains,
+                                                  const API(IsolationGroupConfiguration) *groups,
+                                                  struct arena *arena);
+/* Those of the cluster; NULL: none were set. Lives until the next yield. */
+const API(IsolationGroupConfiguration) *domains_cluster_groups(const struct domains *domains);
+/* Is the group drained, for all or for this domain? No yield. */
+bool domains_is_group_drained(const struct domains *domains, const char *domain_id,
+                              const char *group);
 
 /* --- the log: every change in order of the notification version; loop 0 only; yields
  * ------------------ */

@@ -1,7 +1,19 @@
-/* groups.c - isolation groups that are drained: of one domain, which is a part of its record. See
- * domains.h. */
+/* groups.c - isolation groups that are drained: of one domain, which is a part of its record, and
+ * of all domains of the cluster, which has a row of its own. See domains.h.
+ *
+ * Each loop has its own copy of the cluster's; a change is durable and known to all loops when it
+ * is answered. */
+#include "base/check.h"
+#include "base/memory.h"
 #include "domain/inside.h"
 #include "route/route.h"
+#include "wire/message.h"
+
+#define FORMAT 1
+#define KEY    "isolation-groups"
+
+/* --- of a domain ---------------------------------------------------------------------------------
+ */
 
 static struct error *
 decide_groups(const struct wish *wish, const struct domain_rules *rules,
@@ -29,4 +41,135 @@ domains_set_groups(struct domains *domains,
     struct error *err = route_to_domains(run_wish, &wish, arena);
     domain_drop(wish.changed);
     return err != NULL ? err : wish.err;
+}
+
+/* --- of the cluster ------------------------------------------------------------------------------
+ */
+
+struct showing {
+    struct domains *domains;
+    struct slice bytes;
+    struct arena *arena;
+    struct error *err;
+};
+
+/* What this loop knows from now on. */
+static void
+show(void *argument)
+{
+    struct showing *showing = argument;
+    struct cluster_groups *groups = &showing->domains->groups[loop_index(loop_self())];
+    struct arena *arena = arena_new(0);
+    STORED(IsolationGroupsRecord) *record = NULL;
+    showing->err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(isolation_groups_record),
+                                     showing->bytes, &record);
+    if (showing->err != NULL) {
+        showing->err = error_copy(showing->arena, showing->err);
+        arena_free(arena);
+        return;
+    }
+    if (groups->arena != NULL)
+        arena_free(groups->arena);
+    *groups = (struct cluster_groups){arena, record->groups};
+}
+
+static struct error *
+show_all(struct domains *domains, struct slice bytes, struct arena *arena)
+{
+    struct showing showing = {.domains = domains, .bytes = bytes, .arena = arena};
+    struct error *err = NULL;
+    for (unsigned i = 0; err == NULL && i < domains->loops; i++) {
+        err = loop_call(loop_at(i), show, &showing, arena);
+        if (err == NULL)
+            err = showing.err;
+    }
+    return err;
+}
+
+struct error *
+groups_load(struct domains *domains, struct arena *arena)
+{
+    domains->groups = memory_zalloc(domains->loops, sizeof *domains->groups);
+    bool found = false;
+    struct slice value;
+    struct error *err =
+        store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_ISOLATION_GROUPS,
+                  key_of_text(KEY, arena), arena, &found, &value);
+    return err != NULL || !found ? err : show_all(domains, value, arena);
+}
+
+void
+groups_free(struct domains *domains)
+{
+    for (unsigned i = 0; domains->groups != NULL && i < domains->loops; i++) {
+        if (domains->groups[i].arena != NULL)
+            arena_free(domains->groups[i].arena);
+    }
+    memory_free(domains->groups);
+}
+
+static void
+fill(void *context, struct batch *batch)
+{
+    const struct slice *bytes = context;
+    batch_put(batch, ROW_ISOLATION_GROUPS, key_of_text(KEY, batch->arena), *bytes);
+}
+
+struct setting {
+    struct domains *domains;
+    struct slice bytes;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+set_there(void *argument)
+{
+    struct setting *setting = argument;
+    struct error *err = domains_write(setting->domains, fill, &setting->bytes, setting->arena);
+    setting->err = err != NULL ? err : show_all(setting->domains, setting->bytes, setting->arena);
+}
+
+struct error *
+domains_set_cluster_groups(struct domains *domains, const API(IsolationGroupConfiguration) *groups,
+                           struct arena *arena)
+{
+    STORED(IsolationGroupsRecord) *record =
+        message_new(arena, STORED_TYPE(isolation_groups_record));
+    record->format = FORMAT;
+    record->groups = (API(IsolationGroupConfiguration) *)groups;
+    struct setting setting = {
+        .domains = domains, .bytes = message_encode(arena, &record->base), .arena = arena};
+    struct error *err = route_to_domains(set_there, &setting, arena);
+    return err != NULL ? err : setting.err;
+}
+
+const API(IsolationGroupConfiguration) *
+domains_cluster_groups(const struct domains *domains)
+{
+    return domains->groups[loop_index(loop_self())].groups;
+}
+
+/* --- both ----------------------------------------------------------------------------------------
+ */
+
+static bool
+is_drained(const API(IsolationGroupConfiguration) *groups, const char *name)
+{
+    for (size_t i = 0; groups != NULL && i < groups->n_isolation_groups; i++) {
+        const API(IsolationGroupPartition) *group = groups->isolation_groups[i];
+        if (strcmp(group->name, name) == 0 &&
+            group->state == API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED))
+            return true;
+    }
+    return false;
+}
+
+bool
+domains_is_group_drained(const struct domains *domains, const char *domain_id, const char *group)
+{
+    if (is_drained(domains_cluster_groups(domains), group))
+        return true;
+    const struct domain *domain = domains_find_id(domains, domain_id);
+    return domain != NULL && is_drained(domain->record->domain->isolation_groups, group);
 }

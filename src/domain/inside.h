@@ -28,6 +28,12 @@ struct audience {
     struct fiber_cond grew; /* the loop's book has more */
 };
 
+/* Isolation groups of the cluster, as one loop knows them. */
+struct cluster_groups {
+    struct arena *arena; /* NULL: none were set */
+    const API(IsolationGroupConfiguration) *groups;
+};
+
 struct domains {
     struct domains_options options;
     struct writer *writer;     /* NULL while the state is read again */
@@ -44,9 +50,10 @@ struct domains {
     bool is_reloading;
     bool is_silent; /* nobody waits for the log to grow any more */
     bool is_closing;
-    struct latch letters;    /* on their way to or from other loops */
-    struct latch fibers;     /* reload and refresh */
-    struct fiber *refresher; /* NULL: none */
+    struct latch letters;          /* on their way to or from other loops */
+    struct latch fibers;           /* reload and refresh */
+    struct fiber *refresher;       /* NULL: none */
+    struct cluster_groups *groups; /* one per loop, which owns it */
     unsigned loops;
     struct audience *audiences; /* one per loop, beside its book */
     struct book books[];        /* one per loop: what is durable */
@@ -115,6 +122,13 @@ must_use struct error *domains_write(struct domains *domains,
                                      void *context, struct arena *arena);
 /* Waits until all that was decided so far is durable. Yields. */
 must_use struct error *domains_wait_newest(struct domains *domains, struct arena *arena);
+
+/* --- groups.c ------------------------------------------------------------------------------------
+ */
+
+/* Reads the cluster's. On loop 0. Yields. */
+must_use struct error *groups_load(struct domains *domains, struct arena *arena);
+void groups_free(struct domains *domains);
 
 /* --- rows.c: keys and values --------------------------------------------------------------------
  */

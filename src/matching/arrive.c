@@ -11,10 +11,15 @@
 static bool
 try_sync_match(struct task_list *list, struct offer *offer)
 {
-    if (list->poll_count == 0 || list->waiting_count > 0 || !list_has_token(list))
+    bool is_isolated = list_is_isolated(list); /* then others may wait for others */
+    if (list->poll_count == 0 || (list->waiting_count > 0 && !is_isolated))
+        return false;
+    struct poll *poll = list_choose_poll(list, offer, false);
+    if (poll == NULL || !list_has_token(list))
         return false;
     matching_count(list->place->matching->counters.success_sync, 1);
-    list_match(list, offer);
+    list_hand_out(list, offer);
+    list_give(list, offer, poll);
     return true;
 }
 
@@ -27,18 +32,9 @@ must_store(const struct task_list *list)
            (backlog_is_behind(list) || !dynamic_flag(dynamic, DYNAMIC_SYNC_MATCH, &filter));
 }
 
-void
-list_add(struct task_list *list, struct offer *offer)
+static void
+place_offer(struct task_list *list, struct offer *offer)
 {
-    list->used = clock_monotonic();
-    if (offer->task->normal_list[0] == '\0' && list_is_sticky(list))
-        list->kind = LIST_NORMAL; /* it can pass nothing on: it has to store what is too much */
-    if (list_merge(list, offer))
-        return;
-    if (offer_is_expired(offer, clock_wall())) {
-        list_expire(list, offer);
-        return;
-    }
     list_know(list, offer);
     if (must_store(list)) {
         backlog_push(list, offer);
@@ -53,6 +49,25 @@ list_add(struct task_list *list, struct offer *offer)
         backlog_push(list, offer);
     else
         list_park(list, offer);
+}
+
+void
+list_add(struct task_list *list, struct offer *offer)
+{
+    list->used = clock_monotonic();
+    load_note(&list->load, list->used);
+    isolation_note(list, offer->task);
+    root_refresh(list);
+    if (offer->task->normal_list[0] == '\0' && list_is_sticky(list))
+        list->kind = LIST_NORMAL; /* it can pass nothing on: it has to store what is too much */
+    if (list_merge(list, offer))
+        return;
+    if (offer_is_expired(offer, clock_wall())) {
+        list_expire(list, offer);
+        return;
+    }
+    place_offer(list, offer);
+    member_changed(list);
 }
 
 void
@@ -117,6 +132,7 @@ poll_expired(struct timer *timer)
     list->polled = clock_monotonic();
     matching_count(list->place->matching->counters.timeouts, 1);
     poll_go_home(poll, POLL_EMPTY);
+    member_changed(list);
 }
 
 static int64_t
@@ -135,8 +151,10 @@ learn_from(struct task_list *list, const struct poll *poll)
     list->used = list->polled = clock_monotonic();
     if (list->domain_name == NULL)
         list->domain_name = arena_text(list->arena, poll->domain_name);
+    if (list->kind != LIST_NORMAL && list->base_name[0] == '\0' && poll->base_list != NULL)
+        list->base_name = arena_text(list->arena, poll->base_list);
     if (poll->type == TASK_ACTIVITY && poll->rate_per_second >= 0)
-        list->rate_asked = poll->rate_per_second;
+        member_ask_rate(list, poll->rate_per_second);
     pollers_note(list, poll);
 }
 
@@ -145,6 +163,7 @@ list_poll(struct task_list *list, struct poll *poll)
 {
     check(poll->type == list->type);
     learn_from(list, poll);
+    root_refresh(list);
     poll->since = clock_monotonic();
     poll->owner = list;
     poll->is_parked = true;
@@ -166,6 +185,7 @@ list_withdraw(struct task_list *list, struct poll *poll)
 {
     poll_go_home(poll, POLL_WITHDRAWN);
     mark("poll_withdrawn");
+    member_changed(list);
     if (!list_is_sticky(list) || list->poll_count > 0)
         return;
     list->polled = clock_monotonic() - STICKY_WINDOW;

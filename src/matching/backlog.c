@@ -47,7 +47,7 @@ backlog_free(struct task_list *list)
     struct backlog *backlog = &list->backlog;
     check(backlog->writer == NULL && !backlog->is_worked);
     check(list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight));
-    list_remove(&backlog->work);
+    work_forget(list);
     loop_undefer(&backlog->flush);
     timer_stop(&backlog->retry);
     struct list *node;
@@ -270,4 +270,5 @@ backlog_told(void *context, ticket_t durable, const struct error *failure)
     if (list_is_empty(&backlog->in_flight) && list_is_empty(&backlog->pending))
         backlog->is_putting_away = false;
     backlog_flush(list, false);
+    member_changed(list); /* they wait in the store now, perhaps for polls of other partitions */
 }

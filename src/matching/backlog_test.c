@@ -282,32 +282,27 @@ TEST(backlog, without_sync_match_a_task_is_stored_before_it_is_handed_out, "C-00
 /* --- describe
  * ------------------------------------------------------------------------------------- */
 
-struct told {
-    API(PollerInfo) **pollers;
-    size_t poller_count;
-    API(TaskListStatus) *status;
-};
-
-static struct told
+static API(DescribeTaskListResponse) *
 describe(struct bench *bench, struct spot spot)
 {
-    struct told told = {0};
-    EXPECT_OK(matching_describe(bench->matching, spot.type, "domain", spot.list, true, bench->arena,
-                                &told.pollers, &told.poller_count, &told.status));
+    struct list_spot asked = {spot.type, "domain", {spot.list, 0}};
+    API(DescribeTaskListResponse) *told =
+        message_new(bench->arena, API_TYPE(describe_task_list_response));
+    EXPECT_OK(matching_describe(bench->matching, &asked, true, bench->arena, told));
     return told;
 }
 
 static void
 expect_status(struct bench *bench, int64_t backlog, int64_t read, int64_t ack)
 {
-    struct told told = describe(bench, DECISIONS);
-    EXPECT_EQ(told.status->backlog_count_hint, backlog);
-    EXPECT_EQ(told.status->read_level, read);
-    EXPECT_EQ(told.status->ack_level, ack);
-    EXPECT_EQ(told.status->empty, backlog == 0);
-    EXPECT_EQ((int64_t)told.status->rate_per_second, 100000);
-    EXPECT_EQ(told.status->task_id_block->start_id, 1);
-    EXPECT_EQ(told.status->task_id_block->end_id, 100000);
+    API(DescribeTaskListResponse) *told = describe(bench, DECISIONS);
+    EXPECT_EQ(told->task_list_status->backlog_count_hint, backlog);
+    EXPECT_EQ(told->task_list_status->read_level, read);
+    EXPECT_EQ(told->task_list_status->ack_level, ack);
+    EXPECT_EQ(told->task_list_status->empty, backlog == 0);
+    EXPECT_EQ((int64_t)told->task_list_status->rate_per_second, 100000);
+    EXPECT_EQ(told->task_list_status->task_id_block->start_id, 1);
+    EXPECT_EQ(told->task_list_status->task_id_block->end_id, 100000);
 }
 
 static void
@@ -335,8 +330,8 @@ TEST(backlog, the_figures_of_a_list_are_those_that_cadence_shows, "C-012")
 static void
 pollers(struct bench *bench)
 {
-    struct told told = describe(bench, DECISIONS);
-    EXPECT_EQ(told.poller_count, 0);
+    API(DescribeTaskListResponse) *told = describe(bench, DECISIONS);
+    EXPECT_EQ(told->n_pollers, 0);
     bench->identity = "one";
     EXPECT_EQ(bench_take(bench, ACTIVITIES, SHORT), 0);
     bench_sleep(bench, 200 * NS_PER_S);
@@ -344,18 +339,18 @@ pollers(struct bench *bench)
     bench->rate = 12.5;
     int64_t polled = clock_wall();
     EXPECT_EQ(bench_take(bench, ACTIVITIES, SHORT), 0);
-    EXPECT_EQ(describe(bench, DECISIONS).poller_count, 0);
+    EXPECT_EQ(describe(bench, DECISIONS)->n_pollers, 0);
     told = describe(bench, ACTIVITIES);
-    EXPECT_EQ(told.poller_count, 2);
-    EXPECT_TEXT(told.pollers[0]->identity, "one");
-    EXPECT(told.pollers[0]->rate_per_second == 100000);
-    EXPECT_TEXT(told.pollers[1]->identity, "two");
-    EXPECT(told.pollers[1]->rate_per_second == 12.5);
-    EXPECT(told.pollers[1]->last_access_time->seconds - polled / NS_PER_S <= 1);
+    EXPECT_EQ(told->n_pollers, 2);
+    EXPECT_TEXT(told->pollers[0]->identity, "one");
+    EXPECT(told->pollers[0]->rate_per_second == 100000);
+    EXPECT_TEXT(told->pollers[1]->identity, "two");
+    EXPECT(told->pollers[1]->rate_per_second == 12.5);
+    EXPECT(told->pollers[1]->last_access_time->seconds - polled / NS_PER_S <= 1);
     bench_sleep(bench, 150 * NS_PER_S);
     told = describe(bench, ACTIVITIES);
-    EXPECT_EQ(told.poller_count, 1);
-    EXPECT_TEXT(told.pollers[0]->identity, "two");
+    EXPECT_EQ(told->n_pollers, 1);
+    EXPECT_TEXT(told->pollers[0]->identity, "two");
 }
 
 TEST(backlog, pollers_of_the_last_five_minutes_are_shown_with_their_rates, "C-009", "C-011")

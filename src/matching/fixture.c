@@ -19,6 +19,14 @@ note_done(void *context, const struct task *task)
     bench->done_range_id = task->range_id;
 }
 
+static bool
+is_drained(void *context, const char *domain_id, const char *group)
+{
+    const struct bench *bench = context;
+    EXPECT_TEXT(domain_id, "domain");
+    return bench->drained != NULL && strcmp(bench->drained, group) == 0;
+}
+
 static void
 bench_open(struct bench *bench)
 {
@@ -35,6 +43,7 @@ bench_open(struct bench *bench)
                                                               .host = "test",
                                                               .is_alone = !bench->is_shared,
                                                               .task_done = note_done,
+                                                              .is_drained = is_drained,
                                                               .context = bench});
 }
 
@@ -108,6 +117,7 @@ bench_add(struct bench *bench, struct spot spot, uint64_t first, uint64_t last)
 {
     for (uint64_t row = first; row <= last; row++) {
         struct task task = bench_task(spot, row);
+        task.isolation_group = bench->group;
         EXPECT(matching_add(bench->matching, &task));
     }
 }
@@ -133,6 +143,8 @@ probe_start(struct bench *bench, struct spot spot, struct probe *probe, int64_t 
                                      .list = spot.list,
                                      .base_list = spot.normal,
                                      .identity = bench->identity,
+                                     .isolation_group = bench->group,
+                                     .partition_wanted = bench->partition,
                                      .rate_per_second = bench->rate,
                                      .expiry = clock_monotonic() + patience,
                                      .back = probe_back}};
@@ -167,6 +179,8 @@ bench_take(struct bench *bench, struct spot spot, int64_t patience)
     if (probe_wait(&probe) != POLL_MATCHED)
         return 0;
     int64_t schedule_id = probe.poll.task->schedule_id;
+    if (probe.poll.task->partition >= bench->partitions_seen)
+        bench->partitions_seen = probe.poll.task->partition + 1;
     probe_finish(bench, &probe);
     return schedule_id;
 }

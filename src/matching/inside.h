@@ -4,7 +4,7 @@
  * list meet, arrive.c takes what comes to it; tend.c looks after a list from time to time;
  * pollers.c remembers who polled; backlog.c writes what does not fit into memory and deletes what
  * is done; outstanding.c keeps what was read; work.c holds the fibers that read; record.c knows how
- * rows look; describe.c tells.
+ * rows look; describe.c tells. Lists of several partitions: family.h.
  *
  * An offer is a task in matching's hands. It lies in its own arena, which goes to the door with the
  * task. On its list it is in exactly one of:
@@ -28,26 +28,34 @@
 
 #include "base/limit.h"
 #include "base/map.h"
+#include "cadenza/storage/v1/run.pb-c.h"
 #include "fiber/sync.h"
+#include "matching/family.h"
+#include "matching/load.h"
 #include "matching/matching.h"
 
 #define LIMIT_RATE_DEFAULT 100000.0         /* tasks per second of a list; as Cadence shows it */
 #define TASKS_MAX          ((size_t)262144) /* in memory, of all lists together */
-#define TASKS_TIGHT        256              /* per list, once half of that is used */
-#define TASK_BLOCK         100000           /* numbers of one range id */
-#define WORKERS_MAX        64               /* fibers per loop that read */
+#define DOMAIN_SHARES      64
+#define TASKS_SHARE        (TASKS_MAX / 4 * 3) /* that the lists of one domain may have of them */
+#define TASKS_TIGHT        256                 /* per list, once half of that is used */
+#define TASK_BLOCK         100000              /* numbers of one range id */
+#define WORKERS_MAX        64                  /* fibers per loop that read */
 #define TEND_INTERVAL      (10 * NS_PER_S)
 #define LOOK_INTERVAL      NS_PER_S         /* at what other hosts may have stored */
 #define STICKY_WINDOW      (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
 #define POLLERS_WINDOW     (300 * NS_PER_S) /* pollers that are shown */
+#define GROUPS_MAX         64               /* counted per list */
 #define POLLERS_MAX        1000             /* remembered per list */
 #define SPILL_BATCHES_MAX  4                /* of a list, that wait at the store */
+#define SERVED_AT_ONCE     16               /* offers in a tick; then lists take turns */
+#define SERVED_MAX         64               /* offers in a tick */
 #define SPILL_BATCH_TASKS  500
 #define RETRY_FIRST        (20 * NS_PER_MS) /* after the store failed a list */
 #define OUTCOME_MAX        (60 * NS_PER_S)  /* until a door has told what became of a stored task */
 #define RETRY_MAX          (5 * NS_PER_S)
 
-enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK };
+enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK, ERRAND_VISIT };
 
 struct offer {
     struct list node;
@@ -58,6 +66,7 @@ struct offer {
     enum errand errand;
     ticket_t ticket; /* in flight: the batch that it is in */
     bool is_known;   /* in list->known */
+    int32_t host;    /* visiting: the partition whose poll it is for */
 };
 
 /* A stored task that was read and is not done. */
@@ -92,11 +101,12 @@ struct backlog {
     int64_t retry_delay;
     struct fiber_cond loaded;  /* it was tried */
     bool is_queued, is_worked; /* waits for a worker; has one */
-    struct list work;          /* in place->work */
+    struct list work;          /* in a struct turn */
 };
 
 struct poller {
     char *identity; /* behind the struct */
+    char *group;    /* behind it; its isolation group, or "" */
     int64_t seen;   /* wall clock */
     double rate;
 };
@@ -105,9 +115,14 @@ struct task_list {
     struct place *place;
     struct arena *arena;
     struct slice key;
-    const char *domain_id, *domain_name, *name; /* domain_name: NULL until a poller told it */
+    const char *domain_id, *domain_name; /* domain_name: NULL until somebody told it */
+    const char *name;                    /* of the whole list; see partition */
+    const char *base_name;               /* of the normal list that it goes with; or "" */
+    int32_t partition;                   /* 0: the first, which stands for the list */
     enum task_type type;
     enum list_kind kind;
+    struct list inbox; /* new offers that came in a storm; they take turns with other lists' */
+    struct list busy;  /* in place->busy */
     struct list waiting;
     size_t waiting_count;
     struct list asks; /* queries */
@@ -116,8 +131,11 @@ struct task_list {
     struct list polls;   /* struct poll, who came first is first */
     size_t poll_count;
     struct limit limit;
-    double rate_asked;     /* by the newest poller that gave one */
-    struct timer throttle; /* a token will be there */
+    struct map *group_loads; /* isolation group → struct load, the same of each; NULL: none */
+    struct load load;        /* new tasks */
+    double rate_asked;       /* by the newest poller that gave one */
+    struct timer throttle;   /* a token will be there */
+    struct timer isolation;  /* a task may go to any group */
     struct timer tend;
     struct map *pollers;  /* identity → struct poller, who was seen longest ago is first */
     int64_t used, polled; /* monotonic: newest add or poll; newest sign of a living poller */
@@ -125,25 +143,41 @@ struct task_list {
     unsigned users;       /* fibers that look at it: it stays */
     bool is_unloading;    /* a worker closes its writer */
     struct backlog backlog;
+    struct member member; /* its part in a list of several partitions */
+    struct root *root;    /* of the first partition, once there were others; else NULL */
 };
 
 /* The lists of one loop. */
 struct place {
     struct matching *matching;
     struct map *lists;
+    struct map *families; /* root's key → struct family: lists of several partitions */
     struct arena *scratch;
     struct letter drain;
     bool is_drained;
     bool is_closing;
     struct latch workers;
-    struct list work; /* lists that want a worker */
+    struct list busy;      /* struct task_list with an inbox */
+    struct deferred serve; /* at the end of the tick ... */
+    struct timer serve_on; /* ... and in the next ones */
+    unsigned served;       /* in this tick */
+    struct list work;      /* struct turn: domains with lists that want a worker */
+    struct map *turns;     /* the same, by domain id */
+};
+
+/* The lists of one domain that want a worker: domains take turns. */
+struct turn {
+    struct list node;  /* in place->work */
+    struct list lists; /* struct task_list */
+    char domain_id[];
 };
 
 struct matching {
     struct matching_options options;
     atomic_bool is_draining;
-    atomic_size_t held;       /* offers */
-    atomic_size_t travelling; /* letters between loops */
+    atomic_size_t held;                   /* offers */
+    atomic_size_t held_by[DOMAIN_SHARES]; /* the same, by a hash of their domain */
+    atomic_size_t travelling;             /* letters between loops */
     struct {
         struct counter *success, *success_sync, *timeouts, *expired, *stored, *passed_on;
     } counters; /* NULL without metrics */
@@ -160,13 +194,23 @@ void offer_free(struct offer *offer);
 void offer_hand_over(struct offer *offer, struct poll *poll);
 /* Sends it to the list that its task names now. */
 void offer_send(struct offer *offer);
+/* Sends it to a partition of its list, for one of its polls. It comes home by ERRAND_RETURN if
+ * there is none any more. */
+void offer_visit(struct offer *offer, int32_t host);
 /* Tells the owner of the outbox row, if there is one, that it may go. */
 void offer_row_done(struct offer *offer);
+/* Is there no room for one more task of the domain? */
+bool matching_is_full(struct matching *matching, const char *domain_id);
 /* Sends a parked poll home. */
 void poll_go_home(struct poll *poll, enum poll_end end);
 /* Where a list lives. */
-struct place *place_of(struct matching *matching, const char *domain_id, enum task_type type,
-                       const char *name);
+struct place *place_of(struct matching *matching, const struct address *address);
+struct address task_address(const struct task *task);
+/* A task for a list by the name of a partition is for that partition. */
+void task_find_partition(struct task *task, struct arena *arena);
+struct address list_address(const struct task_list *list);
+/* In the arena; also the name of its partition in the store: domain ids have no slash. */
+struct slice address_key(const struct address *address, struct arena *arena);
 struct loop *place_loop(const struct place *place);
 /* Posts a letter that is never refused; counted until letter_arrived. */
 void matching_send(struct matching *matching, struct loop *to, struct letter *letter);
@@ -176,25 +220,37 @@ void matching_count(struct counter *counter, uint64_t amount);
 /* --- list.c: all on the list's loop, no yield ----------------------------------------------------
  */
 
-struct task_list *list_find(struct place *place, const char *domain_id, enum task_type type,
-                            const char *name);
+struct task_list *list_find(struct place *place, const struct address *address);
 /* Finds it or makes it. */
-struct task_list *list_get(struct place *place, const char *domain_id, enum task_type type,
-                           const char *name, enum list_kind kind);
+struct task_list *list_get(struct place *place, const struct address *address, enum list_kind kind);
 /* Everything in memory is gone without a trace; the writer must be closed. */
 void list_free(struct task_list *list);
 bool list_is_sticky(const struct task_list *list);
 /* Takes an offer for the end of the list. */
 void list_add(struct task_list *list, struct offer *offer);
+/* The same, but if more come in this tick than can be served, lists take turns. */
+void list_receive(struct task_list *list, struct offer *offer);
+void place_serve_init(struct place *place);
+void place_serve_stop(struct place *place);
 /* Takes an offer back to the front. */
 void list_return(struct task_list *list, struct offer *offer);
 void list_finish(struct task_list *list, struct offer *offer);
 void list_poll(struct task_list *list, struct poll *poll);
 void list_withdraw(struct task_list *list, struct poll *poll);
+/* Asks the settings and pollers how fast it may be. */
+void list_set_rate(struct task_list *list);
+/* Waits until it is known what the store holds, or that it does not say. Yields. */
+void list_wait_loaded(struct task_list *list);
 /* May a task go now? If not, the list will try again when it may. */
 bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */
 void list_match(struct task_list *list, struct offer *offer);
+/* Gives an offer that is of no list any more to a poll of this list. */
+void list_give(struct task_list *list, struct offer *offer, struct poll *poll);
+/* The offer is a door's, or another partition's, from now on: what is kept of it stays. */
+void list_hand_out(struct task_list *list, struct offer *offer);
+/* The first that waits in memory and has not waited too long; NULL: none. */
+struct offer *list_first(struct task_list *list);
 /* Is the same task here already? Then this offer is gone. */
 bool list_merge(struct task_list *list, struct offer *offer);
 /* Remembers that (shard, row) is here. */
@@ -221,6 +277,8 @@ struct dynamic_filter list_filter(const struct task_list *list);
 /* --- query.c
  * ---------------------------------------------------------------------------------------- */
 
+/* Takes out the first query that somebody waits for; NULL: none. */
+struct offer *list_take_query(struct task_list *list);
 /* Gives queries that wait to polls that wait. */
 void list_dispatch_queries(struct task_list *list);
 /* Takes a query back to the front. */
@@ -229,6 +287,22 @@ void list_return_query(struct task_list *list, struct offer *offer);
 void list_unask(struct task_list *list, struct offer *offer);
 /* Drops those that nobody waits for any more. */
 void list_expire_queries(struct task_list *list);
+
+/* --- isolation.c
+ * --------------------------------------------------------------------------------- */
+
+/* Do isolation groups count here? */
+bool list_is_isolated(const struct task_list *list);
+/* The poll that the offer may go to now; NULL: none, and if that is a matter of time, the list
+ * tries again. A visitor from another partition does not wait for its group. */
+struct poll *list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor);
+/* A new task came. */
+void isolation_note(struct task_list *list, const struct task *task);
+/* New tasks of the group per second. */
+double isolation_load(const struct task_list *list, const char *group);
+void isolation_free(struct task_list *list);
+/* Lets tasks and polls meet where groups count. */
+void list_dispatch_isolated(struct task_list *list);
 
 /* --- tend.c
  * ---------------------------------------------------------------------------------------- */
@@ -245,6 +319,8 @@ void pollers_note(struct task_list *list, const struct poll *poll);
 /* Forgets who was not seen for POLLERS_WINDOW. */
 void pollers_forget_old(struct task_list *list);
 void pollers_free(struct task_list *list);
+/* How many of the isolation group polled lately (matching.taskIsolationPollerWindow). */
+size_t pollers_of_group(const struct task_list *list, const char *group);
 
 /* --- backlog.c: no yield
  * ----------------------------------------------------------------------------- */
@@ -291,6 +367,10 @@ void backlog_told(void *context, ticket_t durable, const struct error *failure);
 
 /* Gives the list to a worker, if there is something to read, take or close. */
 void backlog_kick(struct task_list *list);
+void work_init(struct place *place);
+void work_free(struct place *place);
+/* Takes the list out of those that want a worker. */
+void work_forget(struct task_list *list);
 /* Ends all workers of this loop and closes all writers. Yields. */
 void place_stop(struct place *place);
 
@@ -302,8 +382,8 @@ struct slice record_list_key(struct arena *arena);
 struct slice record_task_key(int64_t number, struct arena *arena);
 struct slice record_list(const struct task_list *list, struct arena *arena);
 struct slice record_task(const struct task *task, struct arena *arena);
-must_use struct error *record_read_list(struct slice bytes, struct arena *arena, int64_t *ack_level,
-                                        int64_t *rows);
+must_use struct error *record_read_list(struct slice bytes, struct arena *arena,
+                                        STORED(TaskListRecord) **record);
 /* A new offer of the row. */
 must_use struct error *record_read_task(struct task_list *list, const struct row *row,
                                         struct arena *arena, struct offer **offer);

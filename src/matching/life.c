@@ -36,8 +36,10 @@ matching_new(const struct matching_options *options)
         struct place *place = &matching->places[i];
         place->matching = matching;
         place->lists = map_new();
+        place->families = map_new();
         place->scratch = arena_new(1024);
-        list_init(&place->work);
+        work_init(place);
+        place_serve_init(place);
         latch_init(&place->workers, 0);
     }
     count_init(matching);
@@ -107,6 +109,8 @@ place_close(void *argument)
         list_free(value);
     check(map_count(place->lists) == 0);
     map_free(place->lists);
+    families_free(place);
+    work_free(place);
     arena_free(place->scratch);
 }
 

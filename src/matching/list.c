@@ -12,12 +12,21 @@
 /* --- finding ------------------------------------------------------------------------------------
  */
 
-/* Also the name of its partition in the store: domain ids have no slash. */
-static struct slice
-key_of(struct arena *arena, const char *domain_id, enum task_type type, const char *name)
+struct slice
+address_key(const struct address *address, struct arena *arena)
 {
-    const char *word = type == TASK_DECISION ? "decision" : "activity";
-    return slice_text(arena_format(arena, "%s/%s/%s", domain_id, word, name));
+    const char *word = address->type == TASK_DECISION ? "decision" : "activity";
+    if (address->partition == 0)
+        return slice_text(arena_format(arena, "%s/%s/%s", address->domain_id, word, address->name));
+    /* Not by the name that it shows: that could be the name of a list, too. */
+    return slice_text(arena_format(arena, "%s/%s.%d/%s", address->domain_id, word,
+                                   (int)address->partition, address->name));
+}
+
+struct address
+list_address(const struct task_list *list)
+{
+    return (struct address){list->domain_id, list->type, list->name, list->partition};
 }
 
 static void
@@ -26,18 +35,34 @@ throttle_over(struct timer *timer)
     list_dispatch(container_of(timer, struct task_list, throttle));
 }
 
-static struct task_list *
-list_new(struct place *place, const char *domain_id, enum task_type type, const char *name)
+static void
+isolation_over(struct timer *timer)
 {
+    list_dispatch(container_of(timer, struct task_list, isolation));
+}
+
+static struct task_list *
+list_new(struct place *place, const struct address *address)
+{
+    const struct matching_options *options = &place->matching->options;
     struct arena *arena = arena_new(512);
     struct task_list *list = arena_make(arena, struct task_list);
     int64_t now = clock_monotonic();
     list->place = place;
     list->arena = arena;
-    list->key = key_of(arena, domain_id, type, name);
-    list->domain_id = arena_text(arena, domain_id);
-    list->name = arena_text(arena, name);
-    list->type = type;
+    list->key = address_key(address, arena);
+    list->domain_id = arena_text(arena, address->domain_id);
+    list->name = arena_text(arena, address->name);
+    list->partition = address->partition;
+    list->type = address->type;
+    list->base_name = "";
+    const char *domain_name = options->domain_name == NULL
+                                  ? NULL
+                                  : options->domain_name(options->context, list->domain_id);
+    if (domain_name != NULL)
+        list->domain_name = arena_text(arena, domain_name);
+    list_init(&list->inbox);
+    list_init(&list->busy);
     list_init(&list->waiting);
     list_init(&list->asks);
     list_init(&list->polls);
@@ -46,18 +71,20 @@ list_new(struct place *place, const char *domain_id, enum task_type type, const 
     list->rate_asked = LIMIT_RATE_DEFAULT;
     limit_init(&list->limit, LIMIT_RATE_DEFAULT, now);
     timer_init(&list->throttle, throttle_over);
+    timer_init(&list->isolation, isolation_over);
     list->used = list->looked = now;
     list->polled = now - STICKY_WINDOW;
     backlog_init(list);
+    member_init(list);
     list_tend_begin(list);
     map_put(place->lists, list->key, list);
     return list;
 }
 
 struct task_list *
-list_find(struct place *place, const char *domain_id, enum task_type type, const char *name)
+list_find(struct place *place, const struct address *address)
 {
-    struct task_list *list = map_get(place->lists, key_of(place->scratch, domain_id, type, name));
+    struct task_list *list = map_get(place->lists, address_key(address, place->scratch));
     arena_reset(place->scratch);
     return list;
 }
@@ -72,12 +99,11 @@ is_blank(const struct task_list *list)
 }
 
 struct task_list *
-list_get(struct place *place, const char *domain_id, enum task_type type, const char *name,
-         enum list_kind kind)
+list_get(struct place *place, const struct address *address, enum list_kind kind)
 {
-    struct task_list *list = list_find(place, domain_id, type, name);
+    struct task_list *list = list_find(place, address);
     if (list == NULL)
-        list = list_new(place, domain_id, type, name);
+        list = list_new(place, address);
     if (list->kind != kind && is_blank(list))
         list->kind = kind;
     return list;
@@ -99,13 +125,18 @@ list_free(struct task_list *list)
 {
     check(list->poll_count == 0 && list->users == 0 && list->backlog.writer == NULL);
     timer_stop(&list->throttle);
+    timer_stop(&list->isolation);
     timer_stop(&list->tend);
+    list_remove(&list->busy);
+    free_offers(list, &list->inbox);
     free_offers(list, &list->waiting);
     free_offers(list, &list->asks);
     free_offers(list, &list->backlog.pending);
     free_offers(list, &list->backlog.in_flight);
     backlog_free(list);
     pollers_free(list);
+    isolation_free(list);
+    member_free(list);
     check(map64_count(list->known) == 0);
     map64_free(list->known);
     void *removed = map_remove(list->place->lists, list->key);
@@ -282,15 +313,25 @@ list_pass_on(struct task_list *list)
 /* --- meeting -------------------------------------------------------------------------------------
  */
 
-static void
+static double
+rate_asked(const struct task_list *list)
+{
+    const struct family *family = list->partition == 0 ? NULL : family_of(list);
+    return family == NULL ? list->rate_asked : family->rate_asked;
+}
+
+void
 list_set_rate(struct task_list *list)
 {
     if (list->type != TASK_ACTIVITY)
         return;
     struct dynamic_filter filter = list_filter(list);
+    if (list->base_name[0] != '\0')
+        filter.task_list_name = list->base_name;
     double rate = dynamic_number(settings(list), DYNAMIC_TASK_LIST_RATE, &filter);
     if (rate <= 0)
-        rate = list->rate_asked;
+        rate = rate_asked(list);
+    rate = member_rate(list, rate);
     if (rate != list->limit.rate)
         limit_set_rate(&list->limit, rate, clock_monotonic());
 }
@@ -312,21 +353,32 @@ list_match(struct task_list *list, struct offer *offer)
 {
     check(list->poll_count > 0 && list_is_empty(&offer->node));
     struct poll *poll = list_entry(list->polls.next, struct poll, node);
-    list_forget(list, offer);
-    struct outstanding *row = backlog_find(list, offer->task->number);
-    if (row != NULL && row->offer == offer) {
-        row->offer = NULL;
-        row->handed = clock_monotonic();
-    }
+    list_hand_out(list, offer);
+    list_give(list, offer, poll);
+}
+
+void
+list_give(struct task_list *list, struct offer *offer, struct poll *poll)
+{
     offer_hand_over(offer, poll);
-    poll->backlog = backlog_count(list);
     list->polled = clock_monotonic();
     matching_count(list->place->matching->counters.success, 1);
     poll_go_home(poll, POLL_MATCHED);
 }
 
+void
+list_hand_out(struct task_list *list, struct offer *offer)
+{
+    list_forget(list, offer);
+    struct outstanding *row = backlog_find(list, offer->task->number);
+    if (row == NULL || row->offer != offer)
+        return;
+    row->offer = NULL;
+    row->handed = clock_monotonic();
+}
+
 /* The first that waits and has not waited too long; NULL: none. */
-static struct offer *
+struct offer *
 list_first(struct task_list *list)
 {
     int64_t wall = clock_wall();
@@ -343,10 +395,9 @@ list_first(struct task_list *list)
     }
 }
 
-void
-list_dispatch(struct task_list *list)
+static void
+list_dispatch_in_order(struct task_list *list)
 {
-    list_dispatch_queries(list);
     while (list->poll_count > 0) {
         struct offer *offer = list_first(list);
         if (offer == NULL || !list_has_token(list))
@@ -354,5 +405,16 @@ list_dispatch(struct task_list *list)
         list_unpark(list, offer);
         list_match(list, offer);
     }
+}
+
+void
+list_dispatch(struct task_list *list)
+{
+    list_dispatch_queries(list);
+    if (list->poll_count > 0 && list_is_isolated(list))
+        list_dispatch_isolated(list);
+    else
+        list_dispatch_in_order(list);
+    member_changed(list);
     backlog_kick(list);
 }

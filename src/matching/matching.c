@@ -17,17 +17,49 @@
 /* --- where things live -------------------------------------------------------------------------
  */
 
+/* Partitions of one list are on loops side by side: a hot list uses them all. */
 struct place *
-place_of(struct matching *matching, const char *domain_id, enum task_type type, const char *name)
+place_of(struct matching *matching, const struct address *address)
 {
-    uint64_t hash = map_hash(slice_text(name)) ^ map_hash(slice_text(domain_id)) * 31;
-    return &matching->places[(hash + (uint64_t)type) % matching->loops];
+    uint64_t hash =
+        map_hash(slice_text(address->name)) ^ map_hash(slice_text(address->domain_id)) * 31;
+    uint64_t at = hash % matching->loops + (uint64_t)address->type + (uint64_t)address->partition;
+    return &matching->places[at % matching->loops];
+}
+
+struct address
+task_address(const struct task *task)
+{
+    return (struct address){task->domain_id, task->type, task->list, task->partition};
+}
+
+void
+task_find_partition(struct task *task, struct arena *arena)
+{
+    struct list_name name;
+    if (task->kind != LIST_NORMAL || task->partition != 0 ||
+        !list_name_parse(task->list, arena, &name))
+        return;
+    task->list = name.list;
+    task->partition = name.partition;
+}
+
+static struct address
+poll_address(const struct poll *poll)
+{
+    return (struct address){poll->domain_id, poll->type, poll->list, poll->partition};
 }
 
 struct loop *
 place_loop(const struct place *place)
 {
     return loop_at((unsigned)(place - place->matching->places));
+}
+
+static struct place *
+place_here(struct matching *matching)
+{
+    return &matching->places[loop_index(loop_self())];
 }
 
 static bool
@@ -70,6 +102,26 @@ matching_count(struct counter *counter, uint64_t amount)
 /* --- offers --------------------------------------------------------------------------------------
  */
 
+static atomic_size_t *
+share_of(struct matching *matching, const char *domain_id)
+{
+    return &matching->held_by[map_hash(slice_text(domain_id)) % DOMAIN_SHARES];
+}
+
+bool
+matching_is_full(struct matching *matching, const char *domain_id)
+{
+    return atomic_load(&matching->held) >= TASKS_MAX ||
+           atomic_load(share_of(matching, domain_id)) >= TASKS_SHARE;
+}
+
+static void
+offer_uncount(const struct offer *offer)
+{
+    atomic_fetch_sub(&offer->matching->held, 1);
+    atomic_fetch_sub(share_of(offer->matching, offer->task->domain_id), 1);
+}
+
 struct offer *
 offer_new(struct matching *matching, const struct task *task, enum errand errand)
 {
@@ -78,9 +130,11 @@ offer_new(struct matching *matching, const struct task *task, enum errand errand
     offer->arena = arena;
     offer->matching = matching;
     offer->task = task_copy(task, arena);
+    task_find_partition(offer->task, arena);
     offer->errand = errand;
     list_init(&offer->node);
     atomic_fetch_add(&matching->held, 1);
+    atomic_fetch_add(share_of(matching, task->domain_id), 1);
     return offer;
 }
 
@@ -88,7 +142,7 @@ void
 offer_free(struct offer *offer)
 {
     check(list_is_empty(&offer->node) && !offer->is_known);
-    atomic_fetch_sub(&offer->matching->held, 1);
+    offer_uncount(offer);
     arena_free(offer->arena);
 }
 
@@ -96,7 +150,7 @@ void
 offer_hand_over(struct offer *offer, struct poll *poll)
 {
     check(list_is_empty(&offer->node) && !offer->is_known);
-    atomic_fetch_sub(&offer->matching->held, 1);
+    offer_uncount(offer);
     poll->task = offer->task;
     poll->task_arena = offer->arena;
 }
@@ -115,12 +169,17 @@ static void
 offer_run(struct offer *offer)
 {
     const struct task *task = offer->task;
-    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    struct address address = task_address(task);
+    if (offer->errand == ERRAND_VISIT)
+        address.partition = offer->host;
+    struct place *place = place_of(offer->matching, &address);
     check(place_is_here(place));
-    struct task_list *list = list_get(place, task->domain_id, task->type, task->list, task->kind);
+    if (offer->errand == ERRAND_ADD && family_redirect(place, offer))
+        return;
+    struct task_list *list = list_get(place, &address, task->kind);
     switch (offer->errand) {
     case ERRAND_ADD:
-        list_add(list, offer);
+        list_receive(list, offer);
         break;
     case ERRAND_RETURN:
         list_return(list, offer);
@@ -130,6 +189,9 @@ offer_run(struct offer *offer)
         break;
     case ERRAND_UNASK:
         list_unask(list, offer);
+        break;
+    case ERRAND_VISIT:
+        member_host(list, offer);
         break;
     }
 }
@@ -145,8 +207,8 @@ offer_delivered(struct letter *letter)
 void
 offer_send(struct offer *offer)
 {
-    const struct task *task = offer->task;
-    struct place *place = place_of(offer->matching, task->domain_id, task->type, task->list);
+    struct address address = task_address(offer->task);
+    struct place *place = place_of(offer->matching, &address);
     offer->letter.deliver = offer_delivered;
     if (place_is_here(place))
         offer_run(offer);
@@ -154,14 +216,27 @@ offer_send(struct offer *offer)
         matching_send(offer->matching, place_loop(place), &offer->letter);
 }
 
+void
+offer_visit(struct offer *offer, int32_t host)
+{
+    struct address address = task_address(offer->task);
+    address.partition = offer->host = host;
+    offer->errand = ERRAND_VISIT;
+    offer->letter.deliver = offer_delivered;
+    matching_send(offer->matching, place_loop(place_of(offer->matching, &address)), &offer->letter);
+}
+
 bool
 matching_add(struct matching *matching, const struct task *task)
 {
-    if (atomic_load(&matching->is_draining) || atomic_load(&matching->held) >= TASKS_MAX)
+    if (atomic_load(&matching->is_draining) || matching_is_full(matching, task->domain_id))
         return false;
     struct offer *offer = offer_new(matching, task, ERRAND_ADD);
-    struct place *place = place_of(matching, task->domain_id, task->type, task->list);
     offer->task->number = 0;
+    if (offer->task->partition == 0)
+        offer->task->partition = family_choose_write(place_here(matching), offer->task);
+    struct address address = task_address(offer->task);
+    struct place *place = place_of(matching, &address);
     offer->letter.deliver = offer_delivered;
     if (place_is_here(place)) {
         offer_run(offer);
@@ -205,6 +280,7 @@ poll_came_home(struct letter *letter)
     letter_arrived(matching);
     check(poll->home == loop_self() && !poll->is_ended);
     poll->is_ended = true;
+    family_note_backlog(place_here(matching), poll);
     if (!poll->is_recalled || poll->end == POLL_WITHDRAWN)
         poll_give_back(poll);
 }
@@ -220,6 +296,7 @@ poll_go_home(struct poll *poll, enum poll_end end)
     poll->is_parked = false;
     poll->end = end;
     poll->waited = clock_monotonic() - poll->since;
+    poll->backlog = backlog_count(list);
     poll->owner = list->place->matching;
     poll->letter.deliver = poll_came_home;
     matching_send(list->place->matching, poll->home, &poll->letter);
@@ -230,16 +307,19 @@ poll_delivered(struct letter *letter)
 {
     struct poll *poll = container_of(letter, struct poll, letter);
     struct matching *matching = poll->owner;
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     check(place_is_here(place) && !poll->is_parked);
     letter_arrived(matching);
-    list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+    list_poll(list_get(place, &address, poll->kind), poll);
 }
 
 void
 matching_poll(struct matching *matching, struct poll *poll)
 {
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    poll->partition = family_choose_read(place_here(matching), poll);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     poll->home = loop_self();
     poll->owner = matching;
     poll->task = NULL;
@@ -250,7 +330,7 @@ matching_poll(struct matching *matching, struct poll *poll)
     list_init(&poll->node);
     poll->letter.deliver = poll_delivered;
     if (place_is_here(place)) {
-        list_poll(list_get(place, poll->domain_id, poll->type, poll->list, poll->kind), poll);
+        list_poll(list_get(place, &address, poll->kind), poll);
     } else if (!matching_try_send(matching, place_loop(place), &poll->letter)) {
         poll->end = POLL_FAILED;
         poll->failure = "Too much is on its way to the task list, try again.";
@@ -287,7 +367,8 @@ void
 matching_withdraw(struct matching *matching, struct poll *poll)
 {
     check(poll->home == loop_self() && (!poll->is_ended || poll->is_recalled));
-    struct place *place = place_of(matching, poll->domain_id, poll->type, poll->list);
+    struct address address = poll_address(poll);
+    struct place *place = place_of(matching, &address);
     if (place_is_here(place)) {
         if (poll->is_parked)
             list_withdraw(poll->owner, poll);

@@ -18,8 +18,22 @@
 #include "fiber/timer.h"
 #include "route/task.h"
 #include "store/store.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "uber/cadence/api/v1/tasklist.pb-c.h"
 #include "wire/names.h"
+
+/* Partition n > 0 of list T is the list "/__cadence_sys/T/n". */
+#define PARTITION_PREFIX "/__cadence_sys/"
+
+struct list_name {
+    const char *list;  /* of the whole list, in the arena */
+    int32_t partition; /* 0: the first, or all of it */
+};
+/* Takes a name apart. False: it begins like that of a partition, and is none; then it is a list of
+ * this name. */
+must_use bool list_name_parse(const char *text, struct arena *arena, struct list_name *name);
+/* The name of a partition, in the arena. */
+const char *list_name_format(const struct list_name *name, struct arena *arena);
 
 struct matching_options {
     struct store *store;
@@ -31,6 +45,12 @@ struct matching_options {
     /* The task needs its outbox row no more (stored, or dropped as expired). Any loop; no yield.
      * Not called any more on a loop that matching_drain has reached. */
     void (*task_done)(void *context, const struct task *task);
+    /* The name of a domain; NULL: there is none. Any loop; no yield. Lives until the next yield.
+     * May be NULL: then names are learned from polls. */
+    const char *(*domain_name)(void *context, const char *domain_id);
+    /* Is the isolation group drained, for all or for this domain? Any loop; no yield. May be NULL:
+     * none is. */
+    bool (*is_drained)(void *context, const char *domain_id, const char *group);
     void *context;
 };
 
@@ -63,8 +83,10 @@ struct poll {
     const char *list;
     const char *base_list; /* of a sticky one: the normal list; else "" */
     const char *identity;
-    double rate_per_second; /* activity polls; negative: not given */
-    int64_t expiry;         /* monotonic: comes back empty then */
+    const char *isolation_group; /* "" or NULL: none */
+    int32_t partition_wanted;    /* of the list; 0: matching chooses */
+    double rate_per_second;      /* activity polls; negative: not given */
+    int64_t expiry;              /* monotonic: comes back empty then */
     /* Called exactly once per matching_poll, on the loop that called it, no yield: the poll is the
      * door's again. */
     void (*back)(struct poll *poll, enum poll_end end);
@@ -80,7 +102,8 @@ struct poll {
     struct timer timer;   /* its expiry */
     struct loop *home;    /* that called matching_poll */
     void *owner;
-    int64_t since; /* when it came to the list, monotonic */
+    int64_t since;     /* when it came to the list, monotonic */
+    int32_t partition; /* that it was given to */
     enum poll_end end;
     bool is_parked;
     /* Of its home loop alone. */
@@ -113,11 +136,35 @@ must_use struct error *matching_ask(struct matching *matching, const struct task
 /* Nobody waits for the query any more: if no poll has it yet, none gets it. Any loop; no yield. */
 void matching_unask(struct matching *matching, const struct task *query);
 
-/* What DescribeTaskList tells: pollers of the last five minutes, and on request the list's figures.
- * Yields. */
-must_use struct error *matching_describe(struct matching *matching, enum task_type type,
-                                         const char *domain_id, const char *list, bool has_status,
-                                         struct arena *arena, API(PollerInfo) ***pollers,
-                                         size_t *poller_count, API(TaskListStatus) **status);
+/* --- telling about lists: all yield --------------------------------------------------------------
+ */
+
+/* Which list, or which partition of it. */
+struct list_spot {
+    enum task_type type;
+    const char *domain_id;
+    struct list_name name;
+};
+
+/* What DescribeTaskList tells: name and kind, how it is divided, pollers of the last five minutes
+ * (of all partitions, if it is the whole list), and on request the figures of the partition. */
+must_use struct error *matching_describe(struct matching *matching, const struct list_spot *spot,
+                                         bool has_status, struct arena *arena,
+                                         API(DescribeTaskListResponse) *told);
+/* All partitions that tasks may be on, the first first. */
+must_use struct error *matching_list_partitions(struct matching *matching,
+                                                const struct list_spot *spot, struct arena *arena,
+                                                API(TaskListPartitionMetadata) ***partitions,
+                                                size_t *count);
+/* The lists of a domain that are in use; normal ones, unless the settings say all. */
+must_use struct error *matching_list_lists(struct matching *matching, const char *domain_id,
+                                           struct arena *arena,
+                                           API(GetTaskListsByDomainResponse) *told);
+/* Divides a list from now on, durably; all loops know it soon after. Errors: ERR_BAD_REQUEST (not a
+ * division, or the scaler has the list), the store's, ERR_DEADLINE and ERR_CANCELLED (it may have
+ * been done). */
+must_use struct error *matching_divide(struct matching *matching, const struct list_spot *spot,
+                                       const API(TaskListPartitionConfig) *config,
+                                       struct arena *arena);
 
 #endif

@@ -303,3 +303,33 @@ TEST(meeting, what_a_full_mailbox_refuses_is_told_and_the_rest_is_served)
     memory_base_free(bench->base);
     memory_free(bench);
 }
+
+/* --- domains -------------------------------------------------------------------------------------
+ */
+
+/* Adds tasks of a domain until no more are taken. */
+static uint64_t
+fill(struct bench *bench, const char *domain_id, uint64_t most)
+{
+    struct task task = bench_task(DECISIONS, 1);
+    task.domain_id = domain_id;
+    for (uint64_t row = 0; row < most; row++) {
+        task.row = 0;
+        if (!matching_add(bench->matching, &task))
+            return row;
+    }
+    return most;
+}
+
+static void
+shares(struct bench *bench)
+{
+    uint64_t first = fill(bench, "domain", 300000);
+    EXPECT(first > 190000 && first < 200000);
+    EXPECT_EQ(fill(bench, "another", 1000), 1000);
+}
+
+TEST(meeting, a_domain_whose_tasks_fill_the_memory_leaves_room_for_others)
+{
+    bench_run(shares, NULL, 1);
+}

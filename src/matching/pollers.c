@@ -8,12 +8,14 @@
 #include "matching/inside.h"
 
 static struct poller *
-poller_new(const char *identity)
+poller_new(const char *identity, const char *group)
 {
-    size_t length = strlen(identity);
-    struct poller *poller = memory_alloc(sizeof *poller + length + 1);
+    size_t length = strlen(identity), group_length = strlen(group);
+    struct poller *poller = memory_alloc(sizeof *poller + length + group_length + 2);
     poller->identity = (char *)(poller + 1);
+    poller->group = poller->identity + length + 1;
     memcpy(poller->identity, identity, length + 1);
+    memcpy(poller->group, group, group_length + 1);
     return poller;
 }
 
@@ -36,9 +38,14 @@ forget(struct task_list *list, struct poller *poller)
 void
 pollers_note(struct task_list *list, const struct poll *poll)
 {
+    const char *group = poll->isolation_group == NULL ? "" : poll->isolation_group;
     struct poller *poller = map_remove(list->pollers, slice_text(poll->identity));
+    if (poller != NULL && strcmp(poller->group, group) != 0) {
+        memory_free(poller);
+        poller = NULL;
+    }
     if (poller == NULL)
-        poller = poller_new(poll->identity);
+        poller = poller_new(poll->identity, group);
     poller->seen = clock_wall();
     poller->rate = poll->rate_per_second >= 0 ? poll->rate_per_second : LIMIT_RATE_DEFAULT;
     map_put(list->pollers, slice_text(poll->identity), poller);
@@ -62,4 +69,19 @@ pollers_free(struct task_list *list)
     while ((poller = oldest(list)) != NULL)
         forget(list, poller);
     map_free(list->pollers);
+}
+
+size_t
+pollers_of_group(const struct task_list *list, const char *group)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    int64_t since = clock_wall() - dynamic_duration(dynamic, DYNAMIC_ISOLATION_WINDOW, &filter);
+    size_t count = 0, cursor = 0;
+    void *value;
+    while (map_next(list->pollers, &cursor, NULL, &value)) {
+        const struct poller *poller = value;
+        count += poller->seen >= since && strcmp(poller->group, group) == 0;
+    }
+    return count;
 }

@@ -32,15 +32,24 @@ first_query(struct task_list *list)
     return NULL;
 }
 
+struct offer *
+list_take_query(struct task_list *list)
+{
+    struct offer *offer = first_query(list);
+    if (offer == NULL)
+        return NULL;
+    list_remove(&offer->node);
+    list->ask_count--;
+    return offer;
+}
+
 void
 list_dispatch_queries(struct task_list *list)
 {
     while (list->poll_count > 0) {
-        struct offer *offer = first_query(list);
+        struct offer *offer = list_take_query(list);
         if (offer == NULL)
             return;
-        list_remove(&offer->node);
-        list->ask_count--;
         list_match(list, offer);
     }
 }
@@ -53,6 +62,7 @@ list_return_query(struct task_list *list, struct offer *offer)
     list_push_front(&list->asks, &offer->node);
     list->ask_count++;
     list_dispatch_queries(list);
+    member_changed(list);
 }
 
 void
@@ -97,8 +107,8 @@ ask_on_loop(void *argument)
         call->err = error_new(call->arena, ERR_UNAVAILABLE, "The server is shutting down.");
         return;
     }
-    struct task_list *list =
-        list_get(call->place, query->domain_id, query->type, query->list, query->kind);
+    struct address address = task_address(query);
+    struct task_list *list = list_get(call->place, &address, query->kind);
     list->used = clock_monotonic();
     if (query->kind == LIST_STICKY && !list_is_polled(list)) {
         mark("query_without_sticky_worker");
@@ -106,7 +116,7 @@ ask_on_loop(void *argument)
                               "sticky worker is unavailable, please use non-sticky task list.");
         return;
     }
-    if (list->ask_count >= list_bound(list) || atomic_load(&call->matching->held) >= TASKS_MAX) {
+    if (list->ask_count >= list_bound(list) || matching_is_full(call->matching, query->domain_id)) {
         call->err = errors_service_busy(call->arena, "", "Too many queries wait for a worker.");
         return;
     }
@@ -114,14 +124,18 @@ ask_on_loop(void *argument)
     list_push_back(&list->asks, &offer->node);
     list->ask_count++;
     list_dispatch_queries(list);
+    member_changed(list);
 }
 
 struct error *
 matching_ask(struct matching *matching, const struct task *query, struct arena *arena)
 {
     check(task_is_query(query) && query->row == 0 && query->type == TASK_DECISION);
-    struct place *place = place_of(matching, query->domain_id, query->type, query->list);
-    struct ask_call call = {.matching = matching, .place = place, .query = query, .arena = arena};
+    struct task found = *query;
+    task_find_partition(&found, arena);
+    struct address address = task_address(&found);
+    struct place *place = place_of(matching, &address);
+    struct ask_call call = {.matching = matching, .place = place, .query = &found, .arena = arena};
     struct error *err = loop_call(place_loop(place), ask_on_loop, &call, arena);
     return err != NULL ? err : call.err;
 }

@@ -26,6 +26,7 @@
 
 struct race {
     struct matching *matching;
+    const char *yaml;
     atomic_bool is_started[LOOPS * TASKS];
     atomic_uint started, stored, withdrawn, returned, empty, passed;
     atomic_bool is_over;
@@ -207,8 +208,7 @@ run_race(void *argument)
     struct store *store = memory_open(base);
     struct dynamic *dynamic = dynamic_new(NULL);
     struct arena *arena = arena_new(0);
-    EXPECT_OK(dynamic_load(dynamic, slice_text("matching.maxTasksInMemory: [{value: 20}]"), "test",
-                           arena));
+    EXPECT_OK(dynamic_load(dynamic, slice_text(race->yaml), "test", arena));
     race->matching = matching_new(&(struct matching_options){.store = store,
                                                              .dynamic = dynamic,
                                                              .is_alone = true,
@@ -232,12 +232,27 @@ run_race(void *argument)
     arena_free(arena);
 }
 
-TEST(matching_race, every_task_is_started_once_while_polls_come_and_go_on_all_loops, "C-002",
-     "C-003")
+#define SMALL "matching.maxTasksInMemory: [{value: 20}]\n"
+
+static void
+race_with(const char *yaml)
 {
     struct race *race = memory_zalloc(1, sizeof *race);
+    race->yaml = yaml;
     linux_run(&(struct linux_options){.loops = LOOPS}, run_race, race);
     EXPECT_EQ(race->started, LOOPS * TASKS);
     EXPECT(race->stored > 0 && race->withdrawn > 0 && race->returned > 0 && race->empty > 0);
     memory_free(race);
+}
+
+TEST(matching_race, every_task_is_started_once_while_polls_come_and_go_on_all_loops, "C-002",
+     "C-003")
+{
+    race_with(SMALL);
+}
+
+TEST(matching_race, the_same_when_lists_have_partitions_on_all_loops, "C-002", "C-016")
+{
+    race_with(SMALL "matching.numTasklistReadPartitions: [{value: 4}]\n"
+                    "matching.numTasklistWritePartitions: [{value: 3}]\n");
 }

@@ -1,9 +1,9 @@
 /* record.c - how task lists and tasks look in the store. See inside.h. */
 #include "base/check.h"
-#include "cadenza/storage/v1/run.pb-c.h"
 #include "fiber/clock.h"
 #include "matching/inside.h"
 #include "store/key.h"
+#include "wire/maps.h"
 #include "wire/message.h"
 
 #define FORMAT 1
@@ -46,7 +46,33 @@ record_list(const struct task_list *list, struct arena *arena)
     record->ack_level = (uint64_t)list->backlog.deleted;
     record->backlog = list->backlog.rows;
     record->last_updated_time = clock_wall();
+    if (list->root != NULL) {
+        record->partition_config = list->root->config;
+        record->partition_highest = list->root->highest;
+    }
     return message_encode(arena, &record->base);
+}
+
+#define PARTITION_GROUP "isolation-group"
+
+static void
+record_group(STORED(TaskRow) *record, const char *group, struct arena *arena)
+{
+    STORED(TaskRow__PartitionConfigEntry) *entry =
+        message_new(arena, STORED_TYPE(task_row__partition_config_entry));
+    entry->key = PARTITION_GROUP;
+    entry->value = (char *)group;
+    record->partition_config = arena_zalloc(arena, 1, sizeof(void *));
+    record->partition_config[0] = entry;
+    record->n_partition_config = 1;
+}
+
+static const char *
+read_group(const STORED(TaskRow) *record)
+{
+    const STORED(TaskRow__PartitionConfigEntry) *entry =
+        wire_map_find(record->partition_config, record->n_partition_config, PARTITION_GROUP);
+    return entry == NULL ? "" : entry->value;
 }
 
 struct slice
@@ -62,6 +88,8 @@ record_task(const struct task *task, struct arena *arena)
     record->created_time = task->created_time;
     record->expiry_time = task->expiry_time;
     record->shard = task->shard;
+    if (task->isolation_group != NULL && task->isolation_group[0] != '\0')
+        record_group(record, task->isolation_group, arena);
     return message_encode(arena, &record->base);
 }
 
@@ -74,18 +102,11 @@ check_format(uint32_t format, struct arena *arena)
 }
 
 struct error *
-record_read_list(struct slice bytes, struct arena *arena, int64_t *ack_level, int64_t *rows)
+record_read_list(struct slice bytes, struct arena *arena, STORED(TaskListRecord) **record)
 {
-    STORED(TaskListRecord) *record = NULL;
     struct error *err =
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(task_list_record), bytes, &record);
-    if (err == NULL)
-        err = check_format(record->format, arena);
-    if (err != NULL)
-        return err;
-    *ack_level = (int64_t)record->ack_level;
-    *rows = record->backlog;
-    return NULL;
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(task_list_record), bytes, record);
+    return err != NULL ? err : check_format((*record)->format, arena);
 }
 
 struct error *
@@ -116,6 +137,8 @@ record_read_task(struct task_list *list, const struct row *row, struct arena *ar
                         .created_time = record->created_time,
                         .expiry_time = record->expiry_time,
                         .shard = record->shard,
+                        .isolation_group = read_group(record),
+                        .partition = list->partition,
                         .number = (int64_t)number};
     *offer = offer_new(list->place->matching, &task, ERRAND_ADD);
     return NULL;

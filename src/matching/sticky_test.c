@@ -91,3 +91,58 @@ TEST(sticky, tasks_that_have_no_other_list_are_stored_when_they_are_too_many)
     bench_run(sticky_in_name_only,
               "matching.maxTasksInMemory: [{value: 3, constraints: {taskListName: 'host:1'}}]", 2);
 }
+
+/* --- divided lists, rates
+ * -------------------------------------------------------------------------
+ */
+
+#define THREE                                                                                      \
+    "matching.numTasklistReadPartitions: [{value: 3}]\n"                                           \
+    "matching.numTasklistWritePartitions: [{value: 3}]\n"
+
+static void
+undivided(struct bench *bench)
+{
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0); /* the normal list is divided */
+    struct probe probe;
+    for (uint64_t row = 1; row <= 6; row++) {
+        probe_start(bench, STICKY, &probe, NS_PER_S);
+        EXPECT_EQ(probe.poll.partition, 0);
+        bench_sleep(bench, SHORT);
+        bench_add(bench, STICKY, row, row);
+        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+        EXPECT_EQ(probe.poll.task->partition, 0);
+        probe_finish(bench, &probe);
+    }
+    bench_add(bench, STICKY, 7, 7); /* pollers of the normal list get nothing of it */
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 0);
+    bench_sleep(bench, 25 * NS_PER_S); /* only when its own worker is gone */
+    EXPECT_EQ(bench_take(bench, DECISIONS, SHORT), 7);
+    EXPECT_EQ(memory_base_commits(bench->base), 1); /* that the normal list is divided */
+}
+
+TEST(sticky, a_sticky_list_has_no_partitions_and_stores_nothing, "C-032")
+{
+    bench_run(undivided, THREE, 1);
+    bench_run(undivided, THREE, 3);
+}
+
+static void
+base_rate(struct bench *bench)
+{
+    struct spot spot = {TASK_ACTIVITY, LIST_EPHEMERAL, "host:1", "orders"};
+    EXPECT_EQ(bench_take(bench, spot, SHORT), 0);
+    bench_add(bench, spot, 1, 40);
+    int64_t began = clock_monotonic();
+    for (int i = 0; i < 35; i++)
+        EXPECT(bench_take(bench, spot, NS_PER_S) > 0);
+    int64_t waited = (clock_monotonic() - began) / NS_PER_MS;
+    EXPECT(waited >= 2400 && waited <= 2600); /* 10 at once, 10 in each second */
+}
+
+TEST(sticky, the_rate_of_the_normal_list_counts_for_those_that_go_with_it, "C-026", "C-010")
+{
+    bench_run(base_rate,
+              "matching.overrideTaskListRps: [{value: 10, constraints: {taskListName: orders}}]",
+              2);
+}

@@ -27,7 +27,9 @@ static void
 look_again(struct task_list *list)
 {
     struct backlog *backlog = &list->backlog;
-    if (list->place->matching->options.is_alone || list->poll_count == 0 || list_is_sticky(list))
+    if (list->place->matching->options.is_alone || list_is_sticky(list))
+        return;
+    if (list->poll_count == 0 && !member_is_looked_for(list))
         return;
     if (backlog_is_behind(list) || backlog->is_worked || backlog->is_queued)
         return;
@@ -50,7 +52,7 @@ is_idle(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
     if (list->poll_count > 0 || list->users > 0 || list->is_unloading || backlog->is_worked ||
-        backlog->is_queued || timer_is_pending(&backlog->retry))
+        backlog->is_queued || timer_is_pending(&backlog->retry) || list->member.invited > 0)
         return false;
     return clock_monotonic() - list->used >= idle_time(list);
 }
@@ -69,8 +71,8 @@ list_is_unused(const struct task_list *list)
 {
     const struct backlog *backlog = &list->backlog;
     return list->poll_count == 0 && list->users == 0 && list->waiting_count == 0 &&
-           list->ask_count == 0 && list_is_empty(&backlog->pending) &&
-           list_is_empty(&backlog->in_flight);
+           list->ask_count == 0 && list_is_empty(&list->inbox) &&
+           list_is_empty(&backlog->pending) && list_is_empty(&backlog->in_flight);
 }
 
 /* One step towards the end; true: it is freed. */
@@ -122,6 +124,8 @@ tend(struct timer *timer)
     if (list_is_sticky(list) && !list_is_polled(list))
         list_pass_on(list);
     look_again(list);
+    root_refresh(list);
+    member_tend(list);
     backlog_look_for_lost(list);
     if (list->backlog.acked > list->backlog.deleted)
         backlog_flush(list, true);

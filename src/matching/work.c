@@ -7,15 +7,26 @@
  * When the store fails a list its writer is closed, what was read is forgotten, and after a pause
  * all begins again with looking: tasks that were not stored have their outbox rows still. */
 #include "base/check.h"
+#include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "matching/inside.h"
 #include "store/key.h"
 
+#define TURN_STEPS 8 /* of a list, before another has its turn */
+
 /* --- what is to be done --------------------------------------------------------------------------
  */
 
-enum step { STEP_NONE, STEP_CLOSE, STEP_LOOK, STEP_TAKE, STEP_READ, STEP_FLUSH };
+enum step {
+    STEP_NONE,
+    STEP_CLOSE,
+    STEP_LOOK,
+    STEP_TAKE,
+    STEP_RECORD,
+    STEP_READ,
+    STEP_FLUSH,
+};
 
 static int64_t
 page_size(const struct task_list *list)
@@ -48,7 +59,9 @@ next_step(const struct task_list *list)
         return STEP_LOOK;
     bool has_pending = !list_is_empty(&backlog->pending);
     if (backlog->writer == NULL)
-        return has_pending || wants_rows(list) ? STEP_TAKE : STEP_NONE;
+        return has_pending || wants_rows(list) || root_wants_record(list) ? STEP_TAKE : STEP_NONE;
+    if (root_wants_record(list))
+        return STEP_RECORD;
     if (wants_rows(list))
         return STEP_READ;
     bool is_stuck = has_pending && list_is_empty(&backlog->in_flight);
@@ -81,6 +94,7 @@ read_highest(struct task_list *list, int64_t floor, struct arena *arena, int64_t
 struct look {
     uint64_t guard;
     int64_t acked, rows, written;
+    const STORED(TaskListRecord) *record; /* NULL: none */
 };
 
 /* One try: another host may take the list between the reads. */
@@ -96,8 +110,14 @@ read_once(struct task_list *list, struct arena *arena, struct look *look)
     if (err == NULL && look->guard > 0)
         err = store_get(store, partition, ROW_TASK_LIST, record_list_key(arena), arena, &found,
                         &value);
+    STORED(TaskListRecord) *record = NULL;
     if (err == NULL && found)
-        err = record_read_list(value, arena, &look->acked, &look->rows);
+        err = record_read_list(value, arena, &record);
+    if (err == NULL && found) {
+        look->record = record;
+        look->acked = (int64_t)record->ack_level;
+        look->rows = record->backlog;
+    }
     look->written = look->acked;
     if (err == NULL && found)
         err = read_highest(list, look->acked, arena, &look->written);
@@ -136,6 +156,7 @@ adopt(struct task_list *list, const struct look *look)
     backlog->rows = look->written > look->acked ? look->rows : 0;
     backlog->is_loaded = true;
     backlog->retry_delay = 0;
+    root_adopt(list, look->record);
     backlog_recall(list);
 }
 
@@ -168,9 +189,29 @@ step_take(struct task_list *list, struct arena *arena)
     struct writer *writer = writer_open(store, batch->partition, backlog->guard, SPILL_BATCHES_MAX);
     backlog->writer = writer;
     writer_on_durable(writer, backlog_told, list);
+    struct record_mark written = root_mark(list);
     ticket_t ticket = writer_submit(writer, batch);
     mark("task_list_taken");
-    return writer_wait(writer, ticket, arena);
+    struct error *err = writer_wait(writer, ticket, arena);
+    if (err == NULL)
+        root_recorded(list, written);
+    return err;
+}
+
+/* What the first partition keeps for all of them. */
+static struct error *
+step_record(struct task_list *list, struct arena *arena)
+{
+    struct backlog *backlog = &list->backlog;
+    if (!writer_has_room(backlog->writer))
+        return error_new(arena, ERR_BUSY, "too much waits at the store");
+    struct batch *batch = batch_new(arena, record_partition(list), backlog->range);
+    batch_put(batch, ROW_TASK_LIST, record_list_key(arena), record_list(list, arena));
+    struct record_mark written = root_mark(list);
+    struct error *err = writer_wait(backlog->writer, writer_submit(backlog->writer, batch), arena);
+    if (err == NULL)
+        root_recorded(list, written);
+    return err;
 }
 
 static void
@@ -244,6 +285,73 @@ step_close(struct task_list *list, struct arena *arena)
     return err;
 }
 
+/* --- turns: no domain keeps the workers busy alone -----------------------------------------------
+ */
+
+void
+work_init(struct place *place)
+{
+    list_init(&place->work);
+    place->turns = map_new();
+}
+
+void
+work_free(struct place *place)
+{
+    check(list_is_empty(&place->work) && map_count(place->turns) == 0);
+    map_free(place->turns);
+}
+
+static void
+turn_end(struct place *place, struct turn *turn)
+{
+    list_remove(&turn->node);
+    map_remove(place->turns, slice_text(turn->domain_id));
+    memory_free(turn);
+}
+
+static void
+work_push(struct task_list *list)
+{
+    struct place *place = list->place;
+    struct slice key = slice_text(list->domain_id);
+    struct turn *turn = map_get(place->turns, key);
+    if (turn == NULL) {
+        turn = memory_alloc(sizeof *turn + key.length + 1);
+        memcpy(turn->domain_id, list->domain_id, key.length + 1);
+        list_init(&turn->lists);
+        list_push_back(&place->work, &turn->node);
+        map_put(place->turns, key, turn);
+    }
+    list_push_back(&turn->lists, &list->backlog.work);
+}
+
+void
+work_forget(struct task_list *list)
+{
+    list_remove(&list->backlog.work);
+    struct turn *turn = map_get(list->place->turns, slice_text(list->domain_id));
+    if (turn != NULL && list_is_empty(&turn->lists))
+        turn_end(list->place, turn);
+}
+
+/* The next list of the next domain; NULL: none. */
+static struct task_list *
+work_next(struct place *place)
+{
+    if (list_is_empty(&place->work))
+        return NULL;
+    struct turn *turn = list_entry(place->work.next, struct turn, node);
+    struct list *node = list_pop_front(&turn->lists);
+    if (list_is_empty(&turn->lists)) {
+        turn_end(place, turn);
+    } else {
+        list_remove(&turn->node);
+        list_push_back(&place->work, &turn->node);
+    }
+    return container_of(node, struct task_list, backlog.work);
+}
+
 /* --- workers -------------------------------------------------------------------------------------
  */
 
@@ -269,6 +377,8 @@ do_step(struct task_list *list, enum step step, struct arena *arena)
         return step_look(list, arena);
     case STEP_TAKE:
         return step_take(list, arena);
+    case STEP_RECORD:
+        return step_record(list, arena);
     case STEP_READ:
         return step_read(list, arena);
     case STEP_FLUSH:
@@ -279,12 +389,12 @@ do_step(struct task_list *list, enum step step, struct arena *arena)
     unreachable("a step of a task list");
 }
 
-/* Works until there is nothing to do; true: the list is to be freed. */
+/* Works until there is nothing to do, or it is another's turn; true: the list is to be freed. */
 static bool
 work_on(struct task_list *list, struct arena *arena)
 {
     enum step step;
-    while ((step = next_step(list)) != STEP_NONE) {
+    for (int i = 0; i < TURN_STEPS && (step = next_step(list)) != STEP_NONE; i++) {
         struct error *err = do_step(list, step, arena);
         if (list->is_unloading && list->backlog.writer == NULL)
             return true;
@@ -303,9 +413,8 @@ worker_fiber(void *argument)
 {
     struct place *place = argument;
     struct arena *arena = arena_new(0);
-    struct list *node;
-    while ((node = list_pop_front(&place->work)) != NULL) {
-        struct task_list *list = container_of(node, struct task_list, backlog.work);
+    struct task_list *list;
+    while ((list = work_next(place)) != NULL) {
         check(list->backlog.is_queued && !list->backlog.is_worked);
         list->backlog.is_queued = false;
         list->backlog.is_worked = true;
@@ -331,7 +440,7 @@ backlog_kick(struct task_list *list)
     if (backlog->is_queued || backlog->is_worked || next_step(list) == STEP_NONE)
         return;
     backlog->is_queued = true;
-    list_push_back(&place->work, &backlog->work);
+    work_push(list);
     if (place->workers.open >= WORKERS_MAX)
         return;
     latch_add(&place->workers, 1);
@@ -353,6 +462,7 @@ place_stop(struct place *place)
     while ((list = next_list(place, &cursor)) != NULL)
         backlog_delete_done(list);
     place->is_closing = true;
+    place_serve_stop(place);
     latch_wait(&place->workers);
     cursor = 0;
     while ((list = next_list(place, &cursor)) != NULL) {

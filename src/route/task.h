@@ -34,7 +34,9 @@ struct task {
     uint32_t shard;
     uint64_t range_id;
     uint64_t row;
-    int64_t number; /* matching's own: its place in the list; 0: it never waited there */
+    const char *isolation_group; /* that its run was started from; "" or NULL: none */
+    int64_t number;    /* matching's own: its place in the list; 0: it never waited there */
+    int32_t partition; /* matching's own: which partition of the list it is on */
     /* A query: who asks, and the encoded WorkflowQuery. It has no row and no schedule id, changes
      * nothing and is never stored: when it is lost, who asks asks again. NULL: it is none. */
     const char *query_id;

@@ -140,6 +140,21 @@ task_done(void *context, const struct task *task)
         engine_task_done(engine, task);
 }
 
+static const char *
+domain_name(void *context, const char *domain_id)
+{
+    const struct server *server = context;
+    const struct domain *domain = domains_find_id(server->domains, domain_id);
+    return domain == NULL ? NULL : domain->name;
+}
+
+static bool
+is_group_drained(void *context, const char *domain_id, const char *group)
+{
+    const struct server *server = context;
+    return domains_is_group_drained(server->domains, domain_id, group);
+}
+
 static bool
 is_alone(const struct server *server)
 {
@@ -163,6 +178,8 @@ open_matching(struct server *server)
         .host = host_name(server),
         .is_alone = is_alone(server),
         .task_done = task_done,
+        .domain_name = domain_name,
+        .is_drained = is_group_drained,
         .context = server,
     });
 }

@@ -172,6 +172,8 @@ bool workflow_try_reset(struct errand *errand, struct load_call *call, int which
 
 /* Fibers. */
 void workflow_observer_main(void *argument);
+/* Divides the task lists. */
+void workflow_divider_main(void *argument);
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);

@@ -67,7 +67,10 @@ client_main(void *argument)
     for (unsigned i = load->worker_count; i < workers_and_clients; i++)
         fiber_start("client", workflow_client_main, &parts[i]);
     for (unsigned i = workers_and_clients; i < all; i++)
-        fiber_start("observer", workflow_observer_main, &parts[i]);
+        fiber_start("observer",
+                    load->is_divided && i == all - 1 ? workflow_divider_main
+                                                     : workflow_observer_main,
+                    &parts[i]);
     if (load->movers_running > 0)
         fiber_start("mover", workflow_mover_main, &mover);
     wait_for(&load->clients_running);
@@ -93,7 +96,8 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->sim = sim;
     load->client_count = load->clients_running = options->clients;
     load->worker_count = load->workers_running = options->workers;
-    load->observer_count = load->observers_running = options->observers;
+    load->observer_count = load->observers_running = options->observers + options->is_divided;
+    load->is_divided = options->is_divided;
     load->entries_max = options->workflows_max;
     load->entries =
         memory_zalloc(options->workflows_max + options->clients + 1, sizeof *load->entries);

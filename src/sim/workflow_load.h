@@ -115,6 +115,7 @@ struct told {
 struct workflow_load {
     struct sim *sim;
     unsigned client_count, worker_count, observer_count;
+    bool is_divided; /* one of the observers divides the task lists */
     unsigned entry_count, entries_max;
     struct workflow_entry *entries;
     struct map *told;   /* name → struct told */
@@ -135,6 +136,7 @@ struct workflow_load {
 struct workflow_options {
     unsigned clients, workers;
     unsigned observers; /* who read histories at any host while all goes on */
+    bool is_divided;    /* an operator divides the task lists, again and again */
     unsigned workflows_max;
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;

@@ -117,9 +117,18 @@ static const char *const moving_marks[] = {
     "crash_with_landed_writes",
 };
 
+/* And those with lists of several partitions. */
+static const char *const divided_marks[] = {
+    "divided_by_hand",     "task_list_divided", "task_visits_a_partition", "task_visited_in_vain",
+
+    "task_page_read",      "shard_lost",        "task_returned",           "poll_withdrawn",
+    "crash_while_serving",
+};
+
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
     uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
+    uint64_t divided_marks[array_length(divided_marks)];
     uint64_t moving_marks[array_length(moving_marks)];
     uint64_t queries, queries_answered, deleted;
 };
@@ -131,7 +140,7 @@ struct storm {
     int64_t sync_max;          /* of the disk, ns; 0: as usual */
     int64_t patience_max;      /* workflow_load.h */
     int64_t mailbox_delay_max; /* between the loops of a host; 0: as usual */
-    bool is_at_commits, is_crowded, is_moving;
+    bool is_at_commits, is_crowded, is_moving, is_divided;
     unsigned observers, busy_signals; /* workflow_load.h */
     bool has_retention_passed;        /* in the end, and closed runs are gone */
 };
@@ -167,6 +176,7 @@ run_storm(const struct storm *storm)
         workflow_load_start(&sim, &(struct workflow_options){.clients = storm->clients,
                                                              .workers = storm->workers,
                                                              .observers = storm->observers,
+                                                             .is_divided = storm->is_divided,
                                                              .workflows_max = storm->workflows_max,
                                                              .busy_signals = storm->busy_signals,
                                                              .think_max = storm->think_max,
@@ -199,6 +209,8 @@ run_storm(const struct storm *storm)
     outcome.deleted = world_mark_count(sim.world, "run_deleted");
     for (size_t i = 0; i < array_length(moving_marks); i++)
         outcome.moving_marks[i] = world_mark_count(sim.world, moving_marks[i]);
+    for (size_t i = 0; i < array_length(divided_marks); i++)
+        outcome.divided_marks[i] = world_mark_count(sim.world, divided_marks[i]);
     workflow_load_free(load);
     sim_close(&sim);
     return outcome;
@@ -327,6 +339,37 @@ TEST(workflow_sim, shards_follow_the_domains_in_order_and_once_whatever_crashes,
     }
     if (test_seed_count() > 9)
         expect_marks(moving_marks, counts, array_length(moving_marks));
+}
+
+/* An operator divides the lists into more and fewer partitions all the time; pollers vanish, most
+ * tasks are stored, hosts crash and take each other's shards and lists. A host that is alone keeps
+ * its shards: a task that got lost between partitions is never offered again. */
+static struct storm
+divided_storm(uint64_t seed)
+{
+    struct storm storm = usual_storm(seed);
+    storm.duration = 25 * NS_PER_S;
+    storm.workflows_max = 40;
+    storm.think_max = 300 * NS_PER_MS;
+    storm.patience_max = seed % 2 == 0 ? 300 * NS_PER_MS : 0;
+    storm.mailbox_delay_max = seed % 3 != 0 ? 10 * NS_PER_MS : 0;
+    storm.is_crowded = seed % 4 < 2;
+    storm.hosts = seed % 2 == 1 ? 1 : 3;
+    storm.is_divided = true;
+    return storm;
+}
+
+TEST(workflow_sim, every_task_finds_its_poller_while_lists_are_divided_anew, "C-016", "C-019")
+{
+    uint64_t counts[array_length(divided_marks)] = {0};
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct storm storm = divided_storm(test_seed(i));
+        struct outcome outcome = run_storm(&storm);
+        for (size_t m = 0; m < array_length(divided_marks); m++)
+            counts[m] += outcome.divided_marks[m];
+    }
+    if (test_seed_count() > 9)
+        expect_marks(divided_marks, counts, array_length(divided_marks));
 }
 
 /* Seeds that once found something: docs/bugs.md. */

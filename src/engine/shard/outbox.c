@@ -123,6 +123,19 @@ transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRo
     return transfer;
 }
 
+#define PARTITION_GROUP "isolation-group"
+
+/* The isolation group that the run was started from; "": none. */
+static const char *
+group_of(const STORED(TransferRow) *stored)
+{
+    for (size_t i = 0; i < stored->n_partition_config; i++) {
+        if (strcmp(stored->partition_config[i]->key, PARTITION_GROUP) == 0)
+            return stored->partition_config[i]->value;
+    }
+    return "";
+}
+
 /* One block: the struct, then its texts. */
 static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
@@ -134,7 +147,8 @@ transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *sto
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
     size_t size = strlen(stored->domain_id) + strlen(list_domain) +
                   strlen(stored->task_list->name) + strlen(stored->normal_list) +
-                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6 + attribute_size(stored);
+                  strlen(stored->workflow_id) + strlen(stored->run_id) + strlen(group_of(stored)) +
+                  7 + attribute_size(stored);
     struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     char *place = (char *)(transfer + 1);
     bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
@@ -147,6 +161,7 @@ transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *sto
         .normal_list = place_text(&place, stored->normal_list),
         .workflow_id = place_text(&place, stored->workflow_id),
         .run_id = place_text(&place, stored->run_id),
+        .isolation_group = place_text(&place, group_of(stored)),
         .schedule_id = stored->schedule_id,
         .attempt = stored->attempt,
         .created_time = stored->created_time,

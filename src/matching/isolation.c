@@ -1,0 +1,160 @@
+/* isolation.c - which poll a task may go to, where isolation groups count. See matching.h.
+ *
+ * A task waits for a poller of its group, but not longer than a moment, and not at all if the group
+ * is drained or has no pollers: better the wrong group than none. A poller of a drained group gets
+ * nothing. So the tasks that wait for their group are the newest ones, and few. */
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "matching/inside.h"
+
+bool
+list_is_isolated(const struct task_list *list)
+{
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    return !list_is_sticky(list) && dynamic_flag(dynamic, DYNAMIC_TASK_LIST_ISOLATION, &filter);
+}
+
+static bool
+is_drained(const struct task_list *list, const char *group)
+{
+    const struct matching_options *options = &list->place->matching->options;
+    return options->is_drained != NULL &&
+           options->is_drained(options->context, list->domain_id, group);
+}
+
+/* Is it one of those that the settings name? If they name none, all are. */
+static bool
+is_known(const struct task_list *list, const char *group)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    const char *const *groups =
+        dynamic_list(dynamic, DYNAMIC_ISOLATION_GROUPS, &filter, list->place->scratch);
+    bool is_named = groups[0] == NULL;
+    for (size_t i = 0; groups[i] != NULL; i++)
+        is_named |= strcmp(groups[i], group) == 0;
+    arena_reset(list->place->scratch);
+    return is_named;
+}
+
+/* When the task may go to any group, wall clock; 0: now. */
+static int64_t
+leaks_at(const struct task_list *list, const struct offer *offer)
+{
+    const char *group = offer->task->isolation_group;
+    if (group[0] == '\0' || task_is_query(offer->task))
+        return 0;
+    struct dynamic_filter filter = list_filter(list);
+    const struct dynamic *dynamic = list->place->matching->options.dynamic;
+    int64_t leak =
+        offer->task->created_time + dynamic_duration(dynamic, DYNAMIC_ISOLATION_DURATION, &filter);
+    if (leak <= clock_wall() || is_drained(list, group) || !is_known(list, group) ||
+        pollers_of_group(list, group) == 0)
+        return 0;
+    return leak;
+}
+
+static const char *
+poll_group(const struct poll *poll)
+{
+    return poll->isolation_group == NULL ? "" : poll->isolation_group;
+}
+
+struct poll *
+list_choose_poll(struct task_list *list, const struct offer *offer, bool is_visitor)
+{
+    if (list->poll_count == 0)
+        return NULL;
+    if (!list_is_isolated(list))
+        return list_entry(list->polls.next, struct poll, node);
+    struct poll *any = NULL;
+    const char *group = offer->task->isolation_group;
+    list_each(node, &list->polls) {
+        struct poll *poll = list_entry(node, struct poll, node);
+        bool is_same = strcmp(poll_group(poll), group) == 0;
+        if ((!is_same && any != NULL) || is_drained(list, poll_group(poll)))
+            continue;
+        if (is_same)
+            return poll;
+        any = poll;
+    }
+    if (any == NULL)
+        return NULL;
+    int64_t leak = is_visitor ? 0 : leaks_at(list, offer);
+    if (leak == 0) {
+        if (group[0] != '\0')
+            mark("task_leaves_its_group");
+        return any;
+    }
+    if (!timer_is_pending(&list->isolation)) /* the oldest comes first */
+        timer_start(&list->isolation, clock_monotonic() + (leak - clock_wall()));
+    return NULL;
+}
+
+void
+list_dispatch_isolated(struct task_list *list)
+{
+    int64_t wall = clock_wall();
+    backlog_recall(list);
+    list_each_safe(node, &list->waiting) {
+        struct offer *offer = list_entry(node, struct offer, node);
+        if (list->poll_count == 0)
+            break;
+        if (offer_is_expired(offer, wall)) {
+            list_unpark(list, offer);
+            list_expire(list, offer);
+            continue;
+        }
+        struct poll *poll = list_choose_poll(list, offer, false);
+        if (poll == NULL)
+            continue;
+        if (!list_has_token(list))
+            break;
+        list_unpark(list, offer);
+        list_hand_out(list, offer);
+        list_give(list, offer, poll);
+    }
+}
+
+/* --- figures -------------------------------------------------------------------------------------
+ */
+
+void
+isolation_note(struct task_list *list, const struct task *task)
+{
+    const char *group = task->isolation_group;
+    if (group[0] == '\0' || !list_is_isolated(list))
+        return;
+    if (list->group_loads == NULL)
+        list->group_loads = map_new();
+    struct slice key = slice_text(group);
+    struct load *load = map_get(list->group_loads, key);
+    if (load == NULL && map_count(list->group_loads) < GROUPS_MAX) {
+        load = memory_zalloc(1, sizeof *load);
+        map_put(list->group_loads, key, load);
+    }
+    if (load != NULL)
+        load_note(load, clock_monotonic());
+}
+
+double
+isolation_load(const struct task_list *list, const char *group)
+{
+    struct load *load =
+        list->group_loads == NULL ? NULL : map_get(list->group_loads, slice_text(group));
+    return load == NULL ? 0 : load_per_second(load, clock_monotonic());
+}
+
+void
+isolation_free(struct task_list *list)
+{
+    size_t cursor = 0;
+    void *load;
+    if (list->group_loads == NULL)
+        return;
+    while (map_next(list->group_loads, &cursor, NULL, &load))
+        memory_free(load);
+    map_free(list->group_loads);
+}
