@@ -419,6 +419,10 @@ def test_children_run_side_by_side(binary, folder):
         found = await kinds(client, execution)
         assert found.count("child_workflow_execution_started") == 10, found
         assert found.count("child_workflow_execution_completed") == 10, found
+
+    with_worker(binary, folder, body)
+
+
 async def say(client, execution, *words):
     for word in words:
         await client.signal_workflow(execution.workflow_id, execution.run_id, "say", word)
@@ -460,6 +464,10 @@ def test_a_parent_signals_its_child_and_a_stranger(binary, folder):
         execution = await start(client, "Caller", "stranger")
         assert await result(client, execution) == '"one,two"'
         assert await result(client, stranger) == '"hello"'
+
+    with_worker(binary, folder, body)
+
+
 @support.proves("A-214")
 def test_a_closed_workflow_answers_queries_unless_they_reject_it(binary, folder):
     async def body(client):
@@ -509,6 +517,8 @@ def test_a_parent_gets_the_result_of_a_child_that_went_on(binary, folder):
         assert await result(client, await start(client, "Grandparent")) == '"done"'
 
     with_worker(binary, folder, body)
+
+
 def test_the_cadence_command_line_queries(binary, folder):
     async def body(client, server):
         execution = await start(client, "Listener", 2)
