@@ -30,6 +30,13 @@ NOT_YET = {
     "TestChildWFRetryOnTimeout": "runs are not retried yet",
 }
 
+# Tests of the Go client that race with themselves, and how. They have to pass once, alone.
+RACES = {
+    "TestChildWFWithParentClosePolicyAbandon": "a timer of 5 s in the parent has to be seen some"
+    " milliseconds before a timeout of 5 s ends the child",
+}
+RACE_TRIES = 8
+
 CANARY_WORKFLOWS = {
     "echo",
     "signal",
@@ -126,10 +133,10 @@ def run_program(words, folder, **environment):
 # ---- the Go client's own tests ----
 
 
-def run_go_tests(server, folder, **environment):
-    register_domain(server, "integration-test-domain")  # otherwise they wait for caches
+def run_go_client(server, *flags, **environment):
+    """How each test ended, and all output."""
     _, out = run_program(
-        [str(CLIENTS / "goclient.test"), "-test.v"],
+        [str(CLIENTS / "goclient.test"), "-test.v", *flags],
         CLIENTS / "goclient",
         SERVICE_ADDR=server.grpc,
         SERVICE_NAME="cadence-frontend",
@@ -137,8 +144,22 @@ def run_go_tests(server, folder, **environment):
         **environment,
     )
     ended = re.findall(r"^    --- (\w+): TestIntegrationSuite/(\w+)", out, re.MULTILINE)
-    ends = {name: end for end, name in ended}
+    return {name: end for end, name in ended}, out
+
+
+def wins_race(server, name, **environment):
+    for _ in range(RACE_TRIES):
+        ends, _ = run_go_client(server, "-testify.m", f"^{name}$", **environment)
+        if ends == {name: "PASS"}:
+            return True
+    return False
+
+
+def run_go_tests(server, **environment):
+    register_domain(server, "integration-test-domain")  # otherwise they wait for caches
+    ends, out = run_go_client(server, **environment)
     failed = {name for name, end in ends.items() if end != "PASS"}
+    failed -= {name for name in failed & set(RACES) if wins_race(server, name, **environment)}
     for name in failed - set(NOT_YET):
         said = re.search(rf"=== RUN   TestIntegrationSuite/{name}\n.*?(?==== RUN|\Z)", out, re.S)
         print(said[0][-5000:])
@@ -148,12 +169,12 @@ def run_go_tests(server, folder, **environment):
 
 @at_once
 def test_the_tests_of_the_go_client_pass_with_sticky_workers(server, folder):
-    run_go_tests(server, folder)
+    run_go_tests(server)
 
 
 @at_once
 def test_the_tests_of_the_go_client_pass_without_sticky_workers(server, folder):
-    run_go_tests(server, folder, STICKY_OFF="true")
+    run_go_tests(server, STICKY_OFF="true")
 
 
 # ---- a worker of ours ----
