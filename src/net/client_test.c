@@ -160,6 +160,22 @@ CONTRACT(client, a_silent_server_is_noticed_by_pings, 1)
     EXPECT(clock_monotonic() - began < 10 * NS_PER_S);
 }
 
+/* What clients in Go do; a server that took it for noise would cut them off. */
+CONTRACT(client, a_client_that_pings_with_every_answer_is_served_for_long, 1)
+{
+    struct test_service service;
+    test_service_open(&service, NULL, arena);
+    struct grpc_client *client = grpc_client_new(&(struct grpc_client_options){
+        .address = grpc_server_address(service.server), .is_probing = true});
+    for (int i = 0; i < 20000; i++) {
+        scoped(arena_drop) struct arena *own = arena_new(0);
+        struct slice response;
+        EXPECT_OK(test_call(client, "/test/echo", slice_text("x"), own, &response));
+    }
+    grpc_client_free(client);
+    test_service_close(&service);
+}
+
 /* ---- strange answers ---- */
 
 #define SETTINGS_FRAME "\0\0\0\4\0\0\0\0\0"
