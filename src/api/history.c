@@ -234,6 +234,11 @@ history_ask(struct api *api, struct history_question *question, bool may_wait, s
     *answer = (struct history_answer){.history = pieces_begin(arena)};
     err = question->wants_close_only ? ask_close(api, question, &state, arena, answer)
                                      : ask_all(api, question, &state, arena, answer);
+    if (err != NULL && err->kind == ERR_CORRUPT) { /* perhaps it was deleted meanwhile */
+        struct error *gone =
+            engine_history_state(api->options.engine, &question->key, arena, &state);
+        return gone != NULL ? gone : err;
+    }
     answer->must_wait = answer->must_wait && may_wait;
     if (err == NULL)
         pieces_wrap(&answer->history, RESPONSE_HISTORY);

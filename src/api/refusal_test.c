@@ -77,11 +77,21 @@ start_times(struct fixture *fixture)
                          "A valid DelayStartSeconds is not set on request.");
     EXPECT_START_REFUSED(fixture, request->jitter_start = presence_make_duration(arena, -5),
                          "A valid JitterStartSeconds is not set on request (negative).");
-    EXPECT_START_REFUSED(fixture, request->cron_schedule = "@hourly",
-                         "CronSchedule is not served by this version.");
+    EXPECT_START_REFUSED(fixture,
+                         (request->jitter_start = presence_make_duration(arena, 61),
+                          request->cron_schedule = (char *)"* * * * *"),
+                         "A valid JitterStartSeconds is not set on request (larger than cron "
+                         "duration).");
+    EXPECT_START_REFUSED(
+        fixture, request->cron_schedule = (char *)"* * * *",
+        "Invalid CronSchedule, failed to parse: \"* * * *\", err: expected exactly "
+        "5 fields, found 4: [* * * *]");
+    EXPECT_START_REFUSED(fixture, request->cron_schedule = (char *)"0 0 31 4 *",
+                         "Invalid CronSchedule, no next firing time found, maybe impossible date: "
+                         "\"0 0 31 4 *\"");
 }
 
-TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035")
+TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
 {
     fixture_run(start_times);
 }

@@ -122,6 +122,14 @@
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
       "Queries are refused.")                                                                      \
     X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
-      "Queries go first to the worker that has the run in its memory.")
+      "Queries go first to the worker that has the run in its memory.")                            \
+    X(DYNAMIC_DELETION_JITTER, "system.workflowDeletionJitterRange", KEY_INTEGER, "60",            \
+      "domainName", "Minutes over which the deletion of closed runs is spread.")                   \
+    X(DYNAMIC_HISTORY_COUNT_ERROR, "limit.historyCount.error", KEY_INTEGER, "204800",              \
+      "domainName", "A run with more events fails when it decides again.")                         \
+    X(DYNAMIC_HISTORY_SIZE_ERROR, "limit.historySize.error", KEY_INTEGER, "209715200",             \
+      "domainName", "A run with more bytes of history fails when it decides again.")               \
+    X(DYNAMIC_TRANSACTION_SIZE, "system.transactionSizeLimit", KEY_INTEGER, "14680064", "",        \
+      "A run whose decisions make more bytes of events at a time is terminated.")
 
 #endif

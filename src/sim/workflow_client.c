@@ -54,6 +54,22 @@ insist(struct errand *errand, bool (*try)(struct errand *errand, struct load_cal
     }
 }
 
+/* What makes runs follow each other. */
+static void
+put_succession(const struct workflow_entry *entry, API(StartWorkflowExecutionRequest) *request,
+               struct arena *arena)
+{
+    if (entry->plan.failures > 0)
+        request->retry_policy = plan_retry_policy(arena);
+    if (entry->plan.fires == 0)
+        return;
+    request->cron_schedule = (char *)entry->schedule;
+    request->cron_overlap_policy =
+        entry->is_buffered ? API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE)
+                           : API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
+    request->jitter_start = presence_make_duration(arena, entry->jitter);
+}
+
 static bool
 try_start(struct errand *errand, struct load_call *call, int which)
 {
@@ -71,6 +87,7 @@ try_start(struct errand *errand, struct load_call *call, int which)
     request->task_start_to_close_timeout = presence_make_duration(arena, 3);
     request->request_id = entry->start_request_id;
     request->identity = "client";
+    put_succession(entry, request, arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/StartWorkflowExecution",
                                       request, start_workflow_execution_response, &response);
@@ -165,6 +182,21 @@ try_end(struct errand *errand, struct load_call *call, int which)
            err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
 }
 
+/* Some are tried again, some run by a schedule, some both. */
+static void
+plan_succession(struct workflow_entry *entry)
+{
+    static const char *const schedules[] = {"@every 2s", "@every 5s", "* * * * *"};
+    if (entropy_below(5) == 0)
+        entry->plan.failures = 1 + (unsigned)entropy_below(3);
+    if (entropy_below(5) != 0)
+        return;
+    entry->plan.fires = 1 + (unsigned)entropy_below(3);
+    entry->schedule = schedules[entropy_below(array_length(schedules))];
+    entry->is_buffered = entropy_below(2) == 0;
+    entry->jitter = (unsigned)entropy_below(3);
+}
+
 static struct workflow_entry *
 new_entry(struct workflow_load *load)
 {
@@ -182,7 +214,10 @@ new_entry(struct workflow_load *load)
         entry->plan.children = 1 + (unsigned)entropy_below(2);
         entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);
         entry->plan.child_runs = (unsigned)entropy_below(2);
+        entry->plan.child_failures = entropy_below(4) == 0 ? 1 + (unsigned)entropy_below(2) : 0;
+        entry->plan.child_fires = entropy_below(4) == 0 ? 1 + (unsigned)entropy_below(2) : 0;
     }
+    plan_succession(entry);
     snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
     new_request_id(entry->start_request_id);
     new_request_id(entry->reset_request_id);

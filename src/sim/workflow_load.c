@@ -8,6 +8,7 @@
 
 #define CALL_TIMEOUT   (5 * NS_PER_S)
 #define PATIENCE_MAX   (3 * NS_PER_S)
+#define GONE_LIMIT     (3600 * NS_PER_S)
 #define DOMAIN_SETTLES (3 * NS_PER_S) /* hosts look for changes by others each second */
 
 /* The domain that all workflows are in, at any host that answers; then until all hosts know it. */
@@ -93,6 +94,31 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->patience_max = options->patience_max != 0 ? options->patience_max : PATIENCE_MAX;
     host_start(sim->client, client_main, load);
     return load;
+}
+
+static void
+gone_main(void *argument)
+{
+    struct workflow_load *load = argument;
+    workflow_check_gone(load);
+    load->is_audited = true;
+}
+
+static bool
+is_audited(void *context)
+{
+    return ((const struct workflow_load *)context)->is_audited;
+}
+
+const char *
+workflow_load_verify_gone(struct workflow_load *load)
+{
+    check(load->is_audited && !host_is_running(load->sim->client));
+    load->is_audited = false;
+    host_start(load->sim->client, gone_main, load);
+    if (!world_run_until(load->sim->world, is_audited, load, GONE_LIMIT))
+        verdict_violate(&load->verdict, "the rows cannot be looked at");
+    return load->verdict.violation;
 }
 
 void

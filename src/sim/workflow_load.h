@@ -14,14 +14,17 @@
  *   4. what somebody saw of a history is still there at the end, and a workflow that was said to be
  *      over was over then: nothing was visible that a crash took back;
  *   5. a task is handed out once;
- *   6. when all is over the store holds nothing that waits: no rows of outbox, alarms, buffered
- *      events, tasks; every id's current run is its last (workflow_rows.c);
+ *   6. when all is over the store holds nothing that waits: no rows of outbox, buffered events,
+ *      tasks, no alarms but those of deletion; every id's current run is its last
+ *      (workflow_rows.c);
  *   7. a child is started once, knows its parent, hears each signal once, ends as its family does,
  *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever;
  *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
  *      sees a signal that nobody sent;
  *   9. after a reset the run that it made begins with what was before, and it has every signal that
- *      was acknowledged, once; the runs that were there before have ended too. */
+ *      was acknowledged, once; the runs that were there before have ended too;
+ *  10. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
+ *      that follows from the run before it, never early, and once (workflow_chain.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
@@ -39,10 +42,14 @@ struct plan {
     unsigned timers;     /* after them, one after the other; 1 … 3 s each */
     unsigned signals;    /* it waits for, in its first run */
     unsigned runs;       /* more runs, by continue-as-new */
+    unsigned failures;   /* attempts that fail before one does not, by its retry policy */
+    unsigned fires;      /* runs by its cron schedule, before it goes on without one */
     /* Children, all started before the rest, in the first run. */
     unsigned children;
-    unsigned family;     /* enum workflow_family: what becomes of them */
-    unsigned child_runs; /* more runs of each child */
+    unsigned family;         /* enum workflow_family: what becomes of them */
+    unsigned child_runs;     /* more runs of each child */
+    unsigned child_failures; /* the same as above, of each child */
+    unsigned child_fires;
     unsigned is_endless; /* the last run never ends by itself: a child that somebody ends */
 };
 
@@ -63,6 +70,9 @@ struct workflow_entry {
     char id[32];
     struct plan plan;
     enum workflow_fate fate;
+    const char *schedule; /* of a plan with fires */
+    bool is_buffered;     /* a fire that was missed is made up for */
+    unsigned jitter;      /* seconds */
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
@@ -120,5 +130,8 @@ void workflow_load_free(struct workflow_load *load);
 /* Lets the clients end, waits until every workflow has ended, and checks. Runs the world. The
  * violation, or NULL. */
 const char *workflow_load_verify(struct workflow_load *load);
+/* Later, when the retention of all runs has passed: is there nothing of them? Runs the world. The
+ * violation, or NULL. */
+const char *workflow_load_verify_gone(struct workflow_load *load);
 
 #endif

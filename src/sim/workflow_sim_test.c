@@ -52,6 +52,11 @@ static const char *const marks[] = {
     "reset_of_a_chain",
     "reset_signal_reapplied",
     "reset_page_written_ahead",
+    "cron_fired",
+    "run_tried_again",
+    "child_by_schedule",
+    "child_tried_again",
+    "cron_after_reset",
 };
 /* And those that aim at commits, with observers and a busy id. */
 static const char *const hard_marks[] = {
@@ -62,12 +67,15 @@ static const char *const hard_marks[] = {
     "stored_task_returned", "task_list_lost",           "told_that_it_is_over",
 };
 
-#define STRONG "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+#define RETENTION (24 * 3600 * NS_PER_S) /* of the domain of all workflows */
+#define SETTINGS                                                                                   \
+    "system.workflowDeletionJitterRange: [{value: 0}]\n"                                           \
+    "history.EnableConsistentQueryByDomain: [{value: true}]\n"
 
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
     uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
-    uint64_t queries, queries_answered;
+    uint64_t queries, queries_answered, deleted;
 };
 
 struct storm {
@@ -79,7 +87,19 @@ struct storm {
     int64_t mailbox_delay_max; /* between the loops of a host; 0: as usual */
     bool is_at_commits, is_crowded;
     unsigned observers, busy_signals; /* workflow_load.h */
+    bool has_retention_passed;        /* in the end, and closed runs are gone */
 };
+
+/* A day passes quietly; then, while the runs go, harm is done again. */
+static const char *
+pass_retention(struct nemesis *nemesis, struct workflow_load *load)
+{
+    world_run_for(nemesis->sim->world, RETENTION - 600 * NS_PER_S);
+    nemesis_run(nemesis, 600 * NS_PER_S);
+    EXPECT(nemesis_relent(nemesis));
+    world_run_for(nemesis->sim->world, 600 * NS_PER_S);
+    return workflow_load_verify_gone(load);
+}
 
 static struct outcome
 run_storm(const struct storm *storm)
@@ -89,7 +109,8 @@ run_storm(const struct storm *storm)
         &sim,
         &(struct world_options){.seed = storm->seed, .mailbox_delay_max = storm->mailbox_delay_max},
         storm->hosts, 2);
-    sim.dynamic = storm->is_crowded ? STRONG "matching.maxTasksInMemory: [{value: 1}]\n" : STRONG;
+    sim.dynamic =
+        storm->is_crowded ? SETTINGS "matching.maxTasksInMemory: [{value: 1}]\n" : SETTINGS;
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
     for (unsigned i = 0; i < sim.count; i++)
@@ -107,6 +128,8 @@ run_storm(const struct storm *storm)
     nemesis_run(&nemesis, storm->duration);
     EXPECT(nemesis_relent(&nemesis));
     const char *violation = workflow_load_verify(load);
+    if (violation == NULL && storm->has_retention_passed)
+        violation = pass_retention(&nemesis, load);
     struct outcome outcome = {
         .trace = world_trace_hash(sim.world),
         .steps = world_steps(sim.world),
@@ -124,6 +147,7 @@ run_storm(const struct storm *storm)
         outcome.marks[i] = world_mark_count(sim.world, marks[i]);
     for (size_t i = 0; i < array_length(hard_marks); i++)
         outcome.hard_marks[i] = world_mark_count(sim.world, hard_marks[i]);
+    outcome.deleted = world_mark_count(sim.world, "run_deleted");
     workflow_load_free(load);
     sim_close(&sim);
     return outcome;
@@ -212,6 +236,21 @@ TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_when_crashes_a
     }
     if (test_seed_count() > 9)
         expect_marks(hard_marks, counts, array_length(hard_marks));
+}
+
+/* A day later the runs go, whatever crashes then. */
+TEST(workflow_sim, nothing_is_left_of_workflows_when_their_retention_has_passed)
+{
+    uint64_t deleted = 0;
+    for (int i = 0; i < (test_seed_count() + 4) / 5; i++) {
+        struct storm storm = usual_storm(test_seed(i));
+        storm.duration = 15 * NS_PER_S;
+        storm.workflows_max = 20;
+        storm.is_at_commits = true;
+        storm.has_retention_passed = true;
+        deleted += run_storm(&storm).deleted;
+    }
+    EXPECT(deleted > 0);
 }
 
 /* Seeds that once found something: docs/bugs.md. */

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from cadence import activity, workflow
 from cadence.api.v1 import common_pb2, history_pb2, service_domain_pb2 as domain_api
-from cadence.api.v1 import query_pb2, service_workflow_pb2 as workflow_api
+from cadence.api.v1 import query_pb2, service_workflow_pb2 as workflow_api, workflow_pb2
 from cadence.client import Client
 from cadence.error import QueryFailedError
 from cadence.worker import Registry, Worker
@@ -543,6 +543,48 @@ def test_the_cadence_command_line_queries(binary, folder):
         assert "rejected" in out + err, (code, out, err)
 
     with_worker(binary, folder, body, wants_server=True)
+
+
+async def next_run(client, execution):
+    """Waits until the run is followed by another one: why, and the other one."""
+    event = await close_event(client, execution)
+    continued = event.workflow_execution_continued_as_new_event_attributes
+    assert continued.new_execution_run_id, event
+    return continued, common_pb2.WorkflowExecution(
+        workflow_id=execution.workflow_id, run_id=continued.new_execution_run_id
+    )
+
+
+@support.proves("A-184", "A-187")
+def test_a_cron_workflow_runs_until_it_is_terminated(binary, folder):
+    async def body(client):
+        execution = await start(client, "Chain", 5, workflow_id="cron", cron_schedule="@every 1s")
+        for _ in range(3):
+            continued, execution = await next_run(client, execution)
+            assert continued.initiator == workflow_pb2.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
+            assert continued.last_completion_result.data.decode().strip() == "40", continued
+        await client.workflow_stub.TerminateWorkflowExecution(
+            workflow_api.TerminateWorkflowExecutionRequest(
+                domain="orders",
+                workflow_execution=common_pb2.WorkflowExecution(workflow_id="cron"),
+            )
+        )
+
+    with_worker(binary, folder, body)
+
+
+@support.proves("A-190", "A-192")
+def test_a_workflow_that_fails_is_tried_again(binary, folder):
+    async def body(client):
+        policy = {"initial_interval": SECOND, "backoff_coefficient": 1, "maximum_attempts": 2}
+        execution = await start(client, "Failer", workflow_id="again", retry_policy=policy)
+        continued, execution = await next_run(client, execution)
+        assert continued.initiator == workflow_pb2.CONTINUE_AS_NEW_INITIATOR_RETRY_POLICY
+        assert continued.failure.reason, continued
+        event = await close_event(client, execution)
+        assert event.WhichOneof("attributes").startswith("workflow_execution_failed"), event
+
+    with_worker(binary, folder, body)
 
 
 if __name__ == "__main__":

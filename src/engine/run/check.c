@@ -5,8 +5,8 @@
  *   3. A started decision began behind its schedule and has no outbox row any more; an ordinary one
  *      is in the history, a transient one is not and was never ahead of it.
  *   4. Only behind a started decision something is buffered.
- *   5. An open run has an alarm if anything of it is ever due (how late: finish.c); a closed one
- *      has none, and neither a decision nor anything buffered.
+ *   5. A run has an alarm if anything of it is ever due (how late: finish.c), a closed one for its
+ *      deletion; that has neither a decision nor anything buffered.
  *   6. An activity is found by both of its names, its scheduled event is in the history, and once
  *      started it has no outbox row.
  *   7. A timer's started event is in the history.
@@ -70,11 +70,12 @@ check_rest(const struct run *run)
     check_that(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
                "rule 8: it waits for its parent");
     check_that((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");
-    if (run_is_open(run)) {
-        check_that(core->alarm_row != 0 || run_next_deadline(run) == 0, "rule 5: no alarm");
+    check_that(core->alarm_row != 0 || run_next_deadline(run) == 0, "rule 5: no alarm");
+    if (run_is_open(run))
         return;
-    }
-    check_that(core->decision == NULL && core->alarm_row == 0, "rule 5: closed, but not done");
+    check_that(core->decision == NULL, "rule 5: closed, but not done");
+    check_that(core->alarm_row == 0 || core->alarm_time >= core->delete_time,
+               "rule 5: closed, and an alarm for nothing");
     check_that(core->close_time > 0 && core->close_batch_event_id > 0, "rule 5: no close event");
 }
 

@@ -73,7 +73,7 @@ int64_t
 run_next_deadline(const struct run *run)
 {
     if (!run_is_open(run))
-        return 0;
+        return run->core->delete_time;
     int64_t deadline = run_core_deadline(run->core);
     size_t cursor = 0;
     void *value;

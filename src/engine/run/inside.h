@@ -134,6 +134,12 @@ int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */
 int64_t run_core_deadline(const STORED(RunRecord) *core);
 
+/* --- retention (retention.c) ---------------------------------------------------------------------
+ */
+
+/* When the rows of a run that closed at core->close_time may go. */
+int64_t retention_end(const struct facts *facts, const STORED(RunRecord) *core);
+
 /* --- the end of a step (flush.c, finish.c)
  * ------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/history.h"
 #include "store/store.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
 #define RUN_RECORD_FORMAT 1
@@ -39,6 +40,9 @@ struct run {
     struct map *signal_requests; /* request id → STORED(SignalRequest) */
     struct map64 *children;      /* initiated id → STORED(PendingChild) */
     struct map64 *externals;     /* initiated id → STORED(PendingExternal) */
+    /* What it was started with, of a run that may be followed by another one (a cron schedule, a
+     * retry policy); NULL: none. It never changes. */
+    API(WorkflowExecutionStartedEventAttributes) *birth;
     size_t arena_bytes_after_compact;
     /* A heap that knows what is due first (due.c); not part of what the run is. */
     struct run_dues {
@@ -71,7 +75,8 @@ bool run_has_pending_decision(const struct run *run);
 bool run_has_started_decision(const struct run *run);
 bool run_has_buffered(const struct run *run);
 /* The earliest moment (wall clock, ns) at which something of the run is due: a timeout, a timer,
- * the next attempt of an activity, the delayed first decision; of a closed run: 0 (nothing). */
+ * the next attempt of an activity, the delayed first decision; of a closed run: its deletion. 0:
+ * nothing ever is. */
 int64_t run_next_deadline(const struct run *run);
 /* What is due next of an activity, and when (0: nothing is). Of several at one moment: in this
  * order. DUE_DISPATCH: its next attempt goes out. */
@@ -108,8 +113,9 @@ enum pending_kind {
     PENDING_SIGNAL_REQUEST = 4, /* request id */
     PENDING_CHILD = 5,          /* initiated id */
     PENDING_EXTERNAL = 6,       /* initiated id */
+    PENDING_BIRTH = 8,          /* 0: there is one at most */
 };
-#define PENDING_KIND_END 7
+#define PENDING_KIND_END 9
 struct slice pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                                 struct arena *arena);
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,

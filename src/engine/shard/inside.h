@@ -297,6 +297,8 @@ must_use struct error *alarms_begin(struct tenure *tenure, int64_t level, struct
 /* Writes what a step means for the alarm of its run: rows into the batch, and in memory. */
 void alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
                 struct batch *batch);
+/* Its run goes: so does the row of its alarm. */
+void alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch);
 /* Moves the timer read level on, as far as memory shows. */
 int64_t alarms_raise_level(struct tenure *tenure);
 /* Is there room to read on; reads one page. The second yields. */
@@ -352,10 +354,19 @@ must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run
 must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
                                    struct arena *arena, bool *is_stale);
 
+/* --- retain.c ---- */
+
+/* Deletes a closed run whose alarm rings, in portions. *is_closed: it is one, and is gone now, or
+ * has another alarm; else nothing was done. Yields. Errors: as shard_step; ERR_BUSY (not now). */
+must_use struct error *tenure_delete_closed(struct tenure *tenure, const struct run_key *key,
+                                            uint64_t row, struct arena *arena, bool *is_closed);
+
 /* --- watch.c ---- */
 
 void watches_init(struct tenure *tenure);
 void watches_free(struct tenure *tenure);
+/* Does anybody wait for news of the run? */
+bool watches_has(const struct tenure *tenure, const char *run_id);
 /* Durable news of a run. */
 void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
 /* The tenure is over. */

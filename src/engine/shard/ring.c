@@ -43,7 +43,9 @@ alarm_fiber(void *argument)
     struct tenure *tenure = alarm->tenure;
     struct arena *arena = arena_new(0);
     bool is_stale = false;
-    struct error *err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    struct error *err = tenure_delete_closed(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    if (err == NULL && !is_stale)
+        err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
     alarm_rang(alarm, err, is_stale);
     arena_free(arena);
     tenure_leave(tenure);

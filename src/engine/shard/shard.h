@@ -10,7 +10,8 @@
  * 2. An entry with an undurable batch is pinned and never read from the store.
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
- * 4. The alarm of an open run is never later than run_next_deadline. */
+ * 4. The alarm of a run is never later than run_next_deadline. A closed run is deleted after its
+ *    retention: nobody who asks finds it any more. */
 #ifndef CADENZA_ENGINE_SHARD_SHARD_H
 #define CADENZA_ENGINE_SHARD_SHARD_H
 
