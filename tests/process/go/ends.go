@@ -245,3 +245,76 @@ func (w *world) proveReuse() error {
 	}
 	return nil
 }
+
+// ---- runs that come again ----
+
+// tickWorkflow counts the runs of its schedule by what the last one left.
+func tickWorkflow(ctx workflow.Context) (int, error) {
+	count := 0
+	if workflow.HasLastCompletionResult(ctx) {
+		if err := workflow.GetLastCompletionResult(ctx, &count); err != nil {
+			return 0, err
+		}
+	}
+	return count + 1, nil
+}
+
+func proveCron(w *world) error {
+	how := options("tick")
+	how.CronSchedule = "@every 1s"
+	run, err := w.client.StartWorkflow(w.context, how, tickWorkflow)
+	if err != nil {
+		return err
+	}
+	for count := 1; count <= 3; count++ {
+		next, result, err := w.continuation("tick", run.RunID, shared.ContinueAsNewInitiatorCronSchedule)
+		if err != nil {
+			return err
+		}
+		if err := same("the result", fmt.Sprint(count), strings.TrimSpace(result)); err != nil {
+			return err
+		}
+		run.RunID = next
+	}
+	return w.client.TerminateWorkflow(w.context, "tick", "", "enough", nil)
+}
+
+// continuation waits until a run is followed by another: its id, and what it was given.
+func (w *world) continuation(id, run string, why shared.ContinueAsNewInitiator) (string, string, error) {
+	pages := w.client.GetWorkflowHistory(w.context, id, run, true, shared.HistoryEventFilterTypeCloseEvent)
+	event, err := pages.Next()
+	if err != nil {
+		return "", "", err
+	}
+	next := event.WorkflowExecutionContinuedAsNewEventAttributes
+	if next == nil || next.GetInitiator() != why {
+		return "", "", fmt.Errorf("run %s of %s ended with %v", run, id, event)
+	}
+	return next.GetNewExecutionRunId(), string(next.GetLastCompletionResult()), nil
+}
+
+// stubbornWorkflow fails until its third attempt.
+func stubbornWorkflow(ctx workflow.Context) (int32, error) {
+	attempt := workflow.GetInfo(ctx).Attempt
+	if attempt < 2 {
+		return 0, fmt.Errorf("attempt %d", attempt)
+	}
+	return attempt, nil
+}
+
+func proveRunRetries(w *world) error {
+	how := options("stubborn")
+	how.RetryPolicy = &cadence.RetryPolicy{
+		InitialInterval:    time.Second,
+		BackoffCoefficient: 1,
+		MaximumAttempts:    5,
+	}
+	run, err := w.client.ExecuteWorkflow(w.context, how, stubbornWorkflow)
+	if err != nil {
+		return err
+	}
+	if _, _, err := w.continuation("stubborn", run.GetRunID(), shared.ContinueAsNewInitiatorRetryPolicy); err != nil {
+		return err
+	}
+	return w.expectResult(run, "2")
+}

@@ -41,6 +41,8 @@ var scenarios = []scenario{
 	{"a workflow continues as new with its memo and its headers", proveContinueAsNew},
 	{"a long history is read in pages", proveLongHistory},
 	{"a run that is reset forgets what came after", proveReset},
+	{"a schedule gives each run what the last one left", proveCron},
+	{"a run that fails is tried again", proveRunRetries},
 	{"ends have the names that the client knows", proveEnds},
 }
 

@@ -96,7 +96,7 @@ func registerWorkflows(one registry) {
 		sessionWorkflow, localWorkflow, sideEffectWorkflow, listenWorkflow, slowSignalWorkflow,
 		parentWorkflow, doubleWorkflow, brokenWorkflow, sleepWorkflow, heirWorkflow, callerWorkflow,
 		countdownWorkflow, grandparentWorkflow, retryWorkflow, asyncWorkflow, cleanupWorkflow,
-		fanWorkflow, memoWorkflow, longWorkflow, stepsWorkflow,
+		fanWorkflow, memoWorkflow, longWorkflow, stepsWorkflow, tickWorkflow, stubbornWorkflow,
 	} {
 		one.RegisterWorkflow(function)
 	}
