@@ -141,10 +141,11 @@ explain_workflows(void)
         "\nThe generator is like a process with the Go client: its headers, four connections with "
         "a thread each, a\nping with an answer where none is under way (that is how it learns "
         "the bandwidth; about one per workflow).\nPer workflow that are 7 calls, 7 commits and "
-        "about 6 KB on the network. A generator that is itself written in Go\nmakes the same "
-        "calls and needs five times the CPU of this one; on a machine with two cores it takes "
-        "that\nfrom the server's caches and from its groups, and the server's figure is a tenth "
-        "to a seventh higher.\n");
+        "about 6 KB on the network. A generator written in Go makes the\nsame calls and needs "
+        "three to four times the CPU of this one. Measured in turns on two busy cores, the "
+        "server\nneeded about a seventh more for it; RocksDB's share, which does the same work, "
+        "grew as much, so most of that is\nthe price of a busy neighbour and not of the "
+        "calls.\n");
 }
 
 /* start → decision → activity → decision → complete */
