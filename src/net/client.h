@@ -21,6 +21,8 @@ struct grpc_client_options {
     int64_t keepalive; /* ping while calls wait and nothing came for so long, ns, so that a lost
                           peer is noticed; 0: 5 min. Other makes of servers cut off who pings more
                           often than that; ours do not: between cadenzas 10 s is a good choice */
+    bool is_probing;   /* a ping with each answer, at most one under way: clients in Go do that to
+                          learn the bandwidth, so a load that shall be like theirs does, too */
     const struct grpc_header *headers; /* sent with every call: rpc-caller and so on */
     size_t header_count;
 };

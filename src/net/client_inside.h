@@ -65,6 +65,7 @@ struct grpc_client {
     struct tls *tls;
     size_t message_max;
     int64_t connect_timeout, keepalive;
+    bool is_probing;
     nghttp2_nv *fields; /* of every call */
     size_t field_count;
     char *field_bytes;        /* what they point to */
@@ -98,6 +99,8 @@ bool link_has_room(const struct client_link *link);
 must_use bool link_submit(struct client_link *link, struct client_call *call);
 /* No new calls; those it has may finish. */
 void link_retire(struct client_link *link);
+/* Asks whether the peer is there; none may be under way. */
+void link_ping(struct client_link *link);
 /* Nobody waits for this call any more: reset its stream. */
 void stream_abandon(struct client_stream *stream);
 void stream_free(struct client_stream *stream);

@@ -84,6 +84,14 @@ read_some(struct client_link *link)
     return true;
 }
 
+void
+link_ping(struct client_link *link)
+{
+    nghttp2_submit_ping(link->pipe.session, NGHTTP2_FLAG_NONE, NULL);
+    http2_pipe_schedule(&link->pipe);
+    link->ping_sent = clock_monotonic();
+}
+
 /* False: the peer does not answer. */
 static bool
 keep_alive(struct client_link *link, int64_t now, int64_t *next)
@@ -92,11 +100,8 @@ keep_alive(struct client_link *link, int64_t now, int64_t *next)
     *next = NEVER;
     if (link->ping_sent == 0 && link->stream_count == 0)
         return true;
-    if (link->ping_sent == 0 && now - link->heard >= keepalive) {
-        nghttp2_submit_ping(link->pipe.session, NGHTTP2_FLAG_NONE, NULL);
-        http2_pipe_schedule(&link->pipe);
-        link->ping_sent = now;
-    }
+    if (link->ping_sent == 0 && now - link->heard >= keepalive)
+        link_ping(link);
     *next = (link->ping_sent != 0 ? link->ping_sent : link->heard) + keepalive;
     return link->ping_sent == 0 || now - link->ping_sent < keepalive;
 }

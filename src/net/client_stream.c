@@ -263,6 +263,10 @@ on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
         if (is_ack)
             link->ping_sent = 0;
         break;
+    case NGHTTP2_DATA:
+        if (link->client->is_probing && link->ping_sent == 0)
+            link_ping(link);
+        break;
     case NGHTTP2_GOAWAY:
         received_goaway(link, &frame->goaway);
         break;

@@ -15,6 +15,8 @@ struct canned {
     bool is_closing_at_once;
     struct latch open;
     unsigned accepted;
+    uint8_t heard[1024]; /* the beginning of it */
+    size_t heard_length;
 };
 
 struct canned_socket {
@@ -37,6 +39,21 @@ canned_say(const struct canned *canned, struct socket *socket)
 }
 
 static void
+canned_hear(struct canned *canned, const uint8_t *bytes, size_t count)
+{
+    size_t room = sizeof canned->heard - canned->heard_length;
+    count = count < room ? count : room;
+    memcpy(canned->heard + canned->heard_length, bytes, count);
+    canned->heard_length += count;
+}
+
+static bool
+canned_has_heard_ping(const struct canned *canned)
+{
+    return memmem(canned->heard, canned->heard_length, "\0\0\10\6\0\0\0\0\0", 9) != NULL;
+}
+
+static void
 canned_talk(void *argument)
 {
     struct canned_socket *one = argument;
@@ -48,6 +65,7 @@ canned_talk(void *argument)
         int64_t count = socket_read(one->socket, bytes, sizeof bytes);
         if (count < 0)
             break;
+        canned_hear(canned, bytes, (size_t)count);
         if (count > 0 && !has_spoken)
             canned_say(canned, one->socket);
         has_spoken = has_spoken || count > 0;
@@ -92,18 +110,26 @@ canned_close(struct canned *canned)
 }
 
 static struct error *
-call_canned(struct canned *canned, int64_t keepalive, struct arena *arena)
+call_canned_with(struct canned *canned, struct grpc_client_options options, struct arena *arena)
 {
     canned_open(canned, arena);
-    struct grpc_client *client = grpc_client_new(&(struct grpc_client_options){
-        .address = listener_address(canned->listener), .keepalive = keepalive});
+    options.address = listener_address(canned->listener);
+    struct grpc_client *client = grpc_client_new(&options);
     struct slice response;
     fiber_set_deadline(clock_monotonic() + 20 * NS_PER_S);
     struct error *err = test_call(client, "/test/echo", slice_text("x"), arena, &response);
     fiber_set_deadline(NEVER);
+    for (int i = 0; options.is_probing && !canned_has_heard_ping(canned) && i < 1000; i++)
+        EXPECT_OK(fiber_sleep(10 * NS_PER_MS, arena));
     grpc_client_free(client);
     canned_close(canned);
     return err;
+}
+
+static struct error *
+call_canned(struct canned *canned, int64_t keepalive, struct arena *arena)
+{
+    return call_canned_with(canned, (struct grpc_client_options){.keepalive = keepalive}, arena);
 }
 
 /* ---- nobody there ---- */
@@ -160,11 +186,41 @@ CONTRACT(client, a_silent_server_is_noticed_by_pings, 1)
     EXPECT(clock_monotonic() - began < 10 * NS_PER_S);
 }
 
+/* What clients in Go do; a server that took it for noise would cut them off. */
+CONTRACT(client, a_client_that_pings_with_every_answer_is_served_for_long, 1)
+{
+    struct test_service service;
+    test_service_open(&service, NULL, arena);
+    struct grpc_client *client = grpc_client_new(&(struct grpc_client_options){
+        .address = grpc_server_address(service.server), .is_probing = true});
+    for (int i = 0; i < 20000; i++) {
+        scoped(arena_drop) struct arena *own = arena_new(0);
+        struct slice response;
+        EXPECT_OK(test_call(client, "/test/echo", slice_text("x"), own, &response));
+    }
+    grpc_client_free(client);
+    test_service_close(&service);
+}
+
 /* ---- strange answers ---- */
 
 #define SETTINGS_FRAME "\0\0\0\4\0\0\0\0\0"
 /* HEADERS of stream 1 with END_HEADERS and END_STREAM, `length` bytes. */
 #define LAST_HEADERS(length) "\0\0" length "\1\5\0\0\0\1"
+
+CONTRACT(client, a_ping_goes_with_an_answer_where_that_is_wished, 1)
+{
+    static const struct slice answer = SLICE_LITERAL(
+        SETTINGS_FRAME "\0\0\1\1\4\0\0\0\1\x88"
+                       "\0\0\5\0\0\0\0\0\1\0\0\0\0\0" LAST_HEADERS("\17") "\0\13grpc-status\1"
+                                                                          "0");
+    for (int i = 0; i < 2; i++) {
+        struct canned canned = {.answer = answer};
+        EXPECT_OK(
+            call_canned_with(&canned, (struct grpc_client_options){.is_probing = i == 1}, arena));
+        EXPECT_EQ(canned_has_heard_ping(&canned), i == 1);
+    }
+}
 
 CONTRACT(client, answers_that_are_no_grpc_get_the_kind_that_fits, 1)
 {

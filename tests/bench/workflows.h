@@ -1,7 +1,8 @@
 /* workflows.h - a closed loop of workflows: start, decision, activity, decision, complete.
  *
  * The workers are part of the generator and decide without replaying, so that the server is what is
- * measured. */
+ * measured. Otherwise the server sees what the Go client would send: its headers, and each request
+ * when it comes. */
 #ifndef CADENZA_TESTS_BENCH_WORKFLOWS_H
 #define CADENZA_TESTS_BENCH_WORKFLOWS_H
 
@@ -12,11 +13,11 @@
 struct workflows_options {
     const char *address;
     int server_pid;
-    unsigned count;     /* workflows in all */
-    unsigned in_flight; /* at a time */
-    unsigned pollers;   /* of decisions, and as many of activities */
-    unsigned connections;
-    size_t payload; /* bytes of input and results */
+    unsigned count;       /* workflows in all */
+    unsigned in_flight;   /* at a time */
+    unsigned pollers;     /* of decisions, and as many of activities */
+    unsigned connections; /* each on a loop of its own */
+    size_t payload;       /* bytes of input and results */
 };
 
 struct workflows_result {

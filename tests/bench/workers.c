@@ -1,0 +1,156 @@
+/* workers.c - see part.h.
+ *
+ * A worker decides without replaying: an activity first, the end afterwards. Who started a workflow
+ * learns of its end by a letter, for that may be another loop. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/loop.h"
+#include "part.h"
+#include "uber/cadence/api/v1/service_worker.pb-c.h"
+#include "wire/presence.h"
+
+static API(Decision) *
+decide_activity(struct part *part, struct arena *arena)
+{
+    API(ScheduleActivityTaskDecisionAttributes) *activity =
+        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
+    activity->activity_id = "0";
+    activity->activity_type = message_new(arena, API_TYPE(activity_type));
+    activity->activity_type->name = "act";
+    activity->domain = DOMAIN_NAME;
+    activity->task_list = part_list(part, arena);
+    activity->input = part_payload(part, arena);
+    activity->schedule_to_close_timeout = presence_make_duration(arena, 300);
+    activity->schedule_to_start_timeout = presence_make_duration(arena, 300);
+    activity->start_to_close_timeout = presence_make_duration(arena, 300);
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    decision->attributes_case =
+        API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
+    decision->schedule_activity_task_decision_attributes = activity;
+    return decision;
+}
+
+static API(Decision) *
+decide_end(struct part *part, struct arena *arena)
+{
+    API(CompleteWorkflowExecutionDecisionAttributes) *end =
+        message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+    end->result = part_payload(part, arena);
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    decision->attributes_case =
+        API_VALUE(DECISION__ATTRIBUTES_COMPLETE_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES);
+    decision->complete_workflow_execution_decision_attributes = end;
+    return decision;
+}
+
+/* News for the part that started a workflow. */
+struct end {
+    struct letter letter;
+    struct part *part;
+    unsigned long number;
+};
+
+static void
+deliver_end(struct letter *letter)
+{
+    struct end *end = container_of(letter, struct end, letter);
+    struct part *part = end->part;
+    part->is_finished[end->number] = true;
+    if (part->starters[end->number] != NULL)
+        fiber_wake(part->starters[end->number]);
+    memory_free(end);
+}
+
+static void
+finish(struct part *part, const char *workflow_id)
+{
+    const char *number = strrchr(workflow_id, '-');
+    check(number != NULL);
+    struct end *end = memory_zalloc(1, sizeof *end);
+    end->letter.deliver = deliver_end;
+    end->number = strtoul(number + 1, NULL, 10);
+    check(end->number < part->options->count);
+    end->part = part->all->by_loop[end->number % part->all->count];
+    loop_post_answer(loop_at(end->part->index), &end->letter);
+}
+
+static void
+answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
+                struct arena *arena)
+{
+    bool is_first = task->previous_started_event_id == NULL;
+    API(Decision) *decision = is_first ? decide_activity(part, arena) : decide_end(part, arena);
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_decision_task_completed_request));
+    request->task_token = task->task_token;
+    request->decisions = &decision;
+    request->n_decisions = 1;
+    request->identity = "bench";
+    API(RespondDecisionTaskCompletedResponse) *response;
+    struct error *err =
+        part_call(part, "WorkerAPI/RespondDecisionTaskCompleted", CALL_TIMEOUT, request, arena,
+                  respond_decision_task_completed_response, &response);
+    part_note(part, err);
+    if (err == NULL && !is_first)
+        finish(part, task->workflow_execution->workflow_id);
+}
+
+void
+part_poll_decisions(void *argument)
+{
+    struct part *part = argument;
+    while (!part->is_over) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        API(PollForDecisionTaskRequest) *request =
+            message_new(arena, API_TYPE(poll_for_decision_task_request));
+        request->domain = DOMAIN_NAME;
+        request->task_list = part_list(part, arena);
+        request->identity = "bench";
+        API(PollForDecisionTaskResponse) *task;
+        struct error *err = part_call(part, "WorkerAPI/PollForDecisionTask", POLL_TIMEOUT, request,
+                                      arena, poll_for_decision_task_response, &task);
+        part_note(part, err);
+        if (err == NULL && task->task_token.len > 0)
+            answer_decision(part, task, arena);
+    }
+    latch_done(&part->polling);
+}
+
+static void
+answer_activity(struct part *part, const API(PollForActivityTaskResponse) *task,
+                struct arena *arena)
+{
+    API(RespondActivityTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_activity_task_completed_request));
+    request->task_token = task->task_token;
+    request->result = part_payload(part, arena);
+    request->identity = "bench";
+    API(RespondActivityTaskCompletedResponse) *response;
+    part_note(part, part_call(part, "WorkerAPI/RespondActivityTaskCompleted", CALL_TIMEOUT, request,
+                              arena, respond_activity_task_completed_response, &response));
+}
+
+void
+part_poll_activities(void *argument)
+{
+    struct part *part = argument;
+    while (!part->is_over) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        API(PollForActivityTaskRequest) *request =
+            message_new(arena, API_TYPE(poll_for_activity_task_request));
+        request->domain = DOMAIN_NAME;
+        request->task_list = part_list(part, arena);
+        request->identity = "bench";
+        API(PollForActivityTaskResponse) *task;
+        struct error *err = part_call(part, "WorkerAPI/PollForActivityTask", POLL_TIMEOUT, request,
+                                      arena, poll_for_activity_task_response, &task);
+        part_note(part, err);
+        if (err == NULL && task->task_token.len > 0)
+            answer_activity(part, task, arena);
+    }
+    latch_done(&part->polling);
+}
