@@ -7,7 +7,8 @@
  * they were accepted, whoever owned the shard then; so the lines have that order too.
  *
  * What cannot be done for now (its domain is active elsewhere) stays, and must not crowd out the
- * tasks of runs: only so many are accepted at a time. */
+ * tasks of runs: only so many are accepted at a time, and only a part of them of one workflow id.
+ */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
@@ -17,8 +18,22 @@
 #include "wire/message.h"
 
 #define PART_OF_OUTBOX 4 /* requests have at most one part in so many of its room */
+#define PART_OF_THEM   4 /* those of one workflow id at most one part in so many of that */
 
 /* --- lines ---- */
+
+void
+line_join(struct errands *errands, const struct transfer *transfer)
+{
+    struct line *line = map_get(errands->lines, transfer->line);
+    if (line == NULL) {
+        line = memory_zalloc(1, sizeof *line);
+        list_init(&line->waiting);
+        map_put(errands->lines, transfer->line, line);
+    }
+    line->count++;
+    errands->accepted_count++;
+}
 
 bool
 line_enter(struct errands *errands, struct transfer *transfer)
@@ -26,12 +41,8 @@ line_enter(struct errands *errands, struct transfer *transfer)
     if (transfer->line.length == 0)
         return true;
     struct line *line = map_get(errands->lines, transfer->line);
-    if (line == NULL) {
-        line = memory_zalloc(1, sizeof *line);
-        list_init(&line->waiting);
+    if (line->first == NULL)
         line->first = transfer;
-        map_put(errands->lines, transfer->line, line);
-    }
     if (line->first == transfer)
         return true;
 #ifdef CADENZA_PLANT_accepted_overtakes
@@ -47,19 +58,20 @@ line_leave(struct errands *errands, const struct transfer *transfer)
 {
     if (transfer->line.length == 0)
         return;
-    check(errands->accepted_count > 0);
-    errands->accepted_count--;
     struct line *line = map_get(errands->lines, transfer->line);
-    if (line == NULL || line->first != transfer)
-        return;
-    struct list *next = list_pop_front(&line->waiting);
-    if (next == NULL) {
+    check(errands->accepted_count > 0 && line->count > 0);
+    errands->accepted_count--;
+    if (--line->count == 0) {
         map_remove(errands->lines, transfer->line);
         memory_free(line);
         return;
     }
-    line->first = list_entry(next, struct transfer, node);
-    list_push_back(&errands->ready, next);
+    if (line->first != transfer)
+        return;
+    struct list *next = list_pop_front(&line->waiting);
+    line->first = next == NULL ? NULL : list_entry(next, struct transfer, node);
+    if (next != NULL)
+        list_push_back(&errands->ready, next);
 }
 
 void
@@ -74,12 +86,29 @@ lines_free(struct errands *errands)
 
 /* --- accepting ---- */
 
+/* How many of the id wait. */
+static size_t
+count_in_line(const struct errands *errands, const STORED(TransferRow) *row, struct arena *arena)
+{
+    size_t domain = strlen(row->domain_id) + 1, id = strlen(row->workflow_id) + 1;
+    char *name = arena_alloc(arena, domain + id);
+    memcpy(name, row->domain_id, domain);
+    memcpy(name + domain, row->workflow_id, id);
+    const struct line *line = map_get(errands->lines, slice_of(name, domain + id));
+    return line == NULL ? 0 : line->count;
+}
+
 static struct error *
-check_room(struct tenure *tenure, struct arena *arena)
+check_room(struct tenure *tenure, const STORED(TransferRow) *row, struct arena *arena)
 {
     const struct outbox *outbox = &tenure->outbox;
-    bool has_room = outbox->unread_from == 0 &&
-                    outbox->errands.accepted_count < outbox->known_max / PART_OF_OUTBOX + 1;
+    size_t most = outbox->known_max / PART_OF_OUTBOX + 1;
+    if (count_in_line(&outbox->errands, row, arena) >= most / PART_OF_THEM + 1) {
+        mark("not_accepted_of_busy_id");
+        return errors_service_busy(arena, ERRORS_BUSY_WORKFLOW_ID,
+                                   "Too many requests for the workflow ID");
+    }
+    bool has_room = outbox->unread_from == 0 && outbox->errands.accepted_count < most;
     if (has_room && writer_has_room(tenure->writer))
         return NULL;
     mark("not_accepted");
@@ -115,7 +144,7 @@ shard_accept(struct shard *shard, STORED(TransferRow) *row, struct arena *arena)
     if (err != NULL)
         return err;
     check(row->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST);
-    err = check_room(tenure, arena);
+    err = check_room(tenure, row, arena);
     if (err == NULL) {
         ticket_t ticket;
         NO_YIELD

@@ -37,6 +37,7 @@
     X(accepted_requests_of_one_id_do_not_overtake_each_other)                                      \
     X(accepted_requests_are_done_in_order_by_the_next_owner)                                       \
     X(accepted_requests_leave_room_for_tasks)                                                      \
+    X(accepted_requests_of_one_id_leave_room_for_others)                                           \
     X(a_watch_fires_when_events_are_durable)                                                       \
     X(a_watch_fires_when_the_run_closes)                                                           \
     X(a_watch_fires_when_the_shard_is_lost)                                                        \
@@ -52,6 +53,7 @@
     X(a_step_without_room_does_not_see_a_change)                                                   \
     X(a_task_of_a_domain_that_moved_away_waits_until_it_is_back)                                   \
     X(a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard)                           \
+    X(rows_that_wait_for_their_domain_leave_room_for_others)                                       \
     X(an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back)                                 \
     X(work_of_a_domain_that_moved_away_waits_until_it_is_back)                                     \
     X(work_waits_for_the_attribute_of_its_run)                                                     \

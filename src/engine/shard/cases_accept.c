@@ -103,3 +103,23 @@ case_accepted_requests_leave_room_for_tasks(struct rig *rig)
     EXPECT_OK(accept_one(rig, "a", "r"));
     rig_wait(rig_rows(rig, ROW_TRANSFER) == 1);
 }
+
+void
+case_accepted_requests_of_one_id_leave_room_for_others(struct rig *rig)
+{
+    struct doer doer = {.arena = rig->arena, .done = "", .is_holding = true};
+    rig->options.transfers_max = 64;
+    take_with(rig, &doer);
+    struct error *err = NULL;
+    int accepted = 0;
+    for (; err == NULL && accepted < 100; accepted += err == NULL)
+        err = accept_one(rig, "busy", arena_format(rig->arena, "r%d", accepted));
+    EXPECT_KIND(err, ERR_SERVICE_BUSY);
+    EXPECT_EQ(accepted, 5); /* of 17 */
+    EXPECT_OK(accept_one(rig, "calm", "r"));
+    doer.is_holding = false;
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
+    EXPECT_OK(accept_one(rig, "busy", "r"));
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
+    EXPECT_EQ(map_count(rig->shard->tenure->outbox.errands.lines), 0);
+}

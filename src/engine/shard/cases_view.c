@@ -241,6 +241,64 @@ case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct ri
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0); /* though the run never knew that row */
 }
 
+/* Starts runs of a domain that stays here; what they need is offered at once. */
+static void
+expect_others_served(struct rig *rig, const char *prefix)
+{
+    const char *moving = rig->domain_id;
+    rig->domain_id = arena_text(rig->arena, domains_find_name(rig->domains, "staying")->id);
+    for (int i = 0; i < 12; i++) {
+        size_t before = rig->tasks.count;
+        const char *id = arena_format(rig->arena, "%s-%d", prefix, i);
+        EXPECT_OK(rig_start(rig, id, "one", 100, rig->arena, NULL));
+        rig_wait(rig->tasks.count == before + 1);
+        EXPECT_TEXT(rig->tasks.items[before]->workflow_id, id);
+        EXPECT_OK(rig_start_decision(rig, rig->tasks.items[before], "poll", rig->arena));
+    }
+    rig->domain_id = moving;
+}
+
+/* More rows than memory has room for wait for their domain: nobody else does. */
+void
+case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
+{
+    enum { RUNS = 30 };
+    open_group(rig);
+    if (domains_find_name(rig->domains, "staying") == NULL) {
+        API(RegisterDomainRequest) *request = sample_register(EAST, NULL, rig->arena);
+        request->name = (char *)"staying";
+        EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
+    }
+    rig->options.transfers_max = 8;
+    rig_take(rig);
+    for (int i = 0; i < RUNS; i++)
+        EXPECT_OK(
+            rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 8);
+    move_to(rig->domains, WEST, rig->arena);
+    for (size_t i = 0; i < 8; i++)
+        EXPECT_KIND(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena),
+                    ERR_DOMAIN_NOT_ACTIVE);
+    expect_others_served(rig, "first");
+    EXPECT(map64_count(rig->shard->tenure->outbox.known) <= 8);
+    rig_restart(rig); /* whoever has it next */
+    expect_others_served(rig, "second");
+    size_t before = rig->tasks.count;
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), RUNS);
+    move_to(rig->domains, EAST, rig->arena);
+    for (size_t i = before; i < before + RUNS; i++) { /* they need room one after the other */
+        rig_wait(rig->tasks.count > i);
+        EXPECT_OK(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena));
+    }
+    EXPECT_EQ(rig->tasks.count, before + RUNS); /* each once */
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    EXPECT_EQ(rig->shard->tenure->outbox.parking.low, 0);
+    EXPECT_EQ(rig->shard->tenure->outbox.parking.resting, 0);
+    rig_restart(rig);
+    rig_sleep(50 * NS_PER_MS);
+    EXPECT_EQ(rig->tasks.count, 0);
+}
+
 void
 case_an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 {

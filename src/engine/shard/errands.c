@@ -97,6 +97,7 @@ errands_wake(struct tenure *tenure)
         struct transfer *transfer = list_entry(node, struct transfer, node);
         if (transfer->retry_time <= now) {
             list_remove(node);
+            transfer_stir(&tenure->outbox, transfer);
             list_push_back(&errands->ready, node);
         } else if (transfer->retry_time < next) {
             next = transfer->retry_time;
@@ -127,15 +128,18 @@ static void
 errand_delay(struct tenure *tenure, struct transfer *transfer, const struct error *err)
 {
     int64_t delay = DELAY_MIN << (transfer->attempts < 12 ? transfer->attempts : 12);
+    fiber_cond_signal(&tenure->outbox.changed);
+    mark("errand_retried");
+    log_debug(tenure->shard->options.log, "work on another workflow is tried again",
+              log_error(err));
+    bool is_in_line = transfer->line.length > 0; /* it keeps its place there */
+    if (!is_in_line && !transfer_rest(&tenure->outbox, transfer, PARKED_FOR_RETRY))
+        return;
     transfer->attempts++;
     transfer->retry_time = clock_monotonic() + (delay < DELAY_MAX ? delay : DELAY_MAX);
     transfer->state = TRANSFER_REFUSED;
     transfer->waits_for_domain = err->kind == ERR_DOMAIN_NOT_ACTIVE;
     list_push_back(&tenure->outbox.errands.delayed, &transfer->node);
-    fiber_cond_signal(&tenure->outbox.changed);
-    mark("errand_retried");
-    log_debug(tenure->shard->options.log, "work on another workflow is tried again",
-              log_error(err));
 }
 
 /* What became of it. The row may have gone with one of its steps. */

@@ -33,6 +33,8 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
 {
     check(list_is_empty(&transfer->node));
     mark(transfer->is_errand ? "errand_held" : "task_held");
+    if (!transfer_rest(&tenure->outbox, transfer, PARKED_FOR_DOMAIN))
+        return;
     transfer->state = TRANSFER_HELD;
     list_push_back(&tenure->outbox.held, &transfer->node);
 }
@@ -42,6 +44,7 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
 {
     struct outbox *outbox = &tenure->outbox;
     errands_domain_changed(tenure);
+    parking_domain_changed(outbox);
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
         if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
@@ -52,6 +55,7 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
 #endif
         mark("held_row_woken");
         list_remove(node);
+        transfer_stir(outbox, transfer);
         transfer->state = TRANSFER_WAITING;
         list_push_back(&outbox->waiting, node);
     }

@@ -87,7 +87,9 @@ struct transfer {
     struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
     const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
     bool is_errand;
-    bool is_paced;         /* of a task: it has waited for its turn */
+    bool is_paced;   /* of a task: it has waited for its turn */
+    bool is_resting; /* counted as such (park.c) */
+    bool was_parked;
     bool waits_for_domain; /* of an errand that failed: some domain was not active here */
     bool is_repeat;        /* of an errand: it was begun before, or may have been */
     unsigned attempts;     /* of an errand that failed */
@@ -108,8 +110,29 @@ struct errands {
 struct pace {
     struct map *queues;    /* domain id, NUL, workflow id → struct pace_queue */
     struct priority turns; /* of the queues, by when the next task may go */
+    struct list hungry;    /* queues whose next tasks are in the store only */
     uint64_t sequence;
     int64_t tick_time; /* monotonic: when the limits want to know the time; NEVER: they do not */
+};
+
+/* What a parked row waits for (park.c). */
+enum parked_for {
+    PARKED_FOR_DOMAIN = 1,
+    PARKED_FOR_RETRY,
+    PARKED_FOR_TURN, /* its queue knows it */
+};
+
+/* Rows that wait for long and of which memory keeps no more than the number (park.c). */
+struct parking {
+    struct map64 *rows; /* row → enum parked_for, as a pointer */
+    size_t rows_max;
+    size_t resting;  /* known rows that wait for long */
+    size_t returned; /* known rows that were parked */
+    uint64_t low;    /* no row that is or was parked and is not gone is lower; 0: there is none */
+    uint64_t cursor; /* rows from here on are to be looked at, which may go on; 0: none */
+    bool is_changed; /* a domain has, since that began */
+    int64_t retry_time; /* monotonic: when those that failed may go on; NEVER: none has */
+    int64_t read_time;  /* monotonic: not before, after a scan that failed */
 };
 
 struct outbox {
@@ -128,12 +151,14 @@ struct outbox {
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
     struct errands errands;
     struct pace pace;
+    struct parking parking;
     struct fiber_cond changed;
 };
 
 /* Errands that are done one after the other (accept.c). */
 struct line {
-    const struct transfer *first; /* ready, delayed or under way */
+    size_t count;                 /* known rows of it, also those that do not stand in it yet */
+    const struct transfer *first; /* ready, delayed or under way; NULL: none stands in it */
     struct list waiting;          /* struct transfer, behind it */
 };
 
@@ -342,6 +367,33 @@ void outbox_fiber(void *tenure);
 
 /* A row is done: it goes with the next batch. Harmless when it is not known. */
 void outbox_done(struct tenure *tenure, uint64_t row);
+/* Is there room to read rows that are in the store only? */
+bool outbox_has_room(const struct outbox *outbox);
+/* A row that was parked is known again, in no list. */
+void outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state);
+/* A row as memory has it, not known yet. Errors: ERR_CORRUPT. */
+must_use struct error *transfer_read(struct tenure *tenure, uint64_t row, struct slice value,
+                                     struct arena *arena, struct transfer **transfer);
+
+/* --- park.c ---- */
+
+void parking_init(struct outbox *outbox);
+void parking_free(struct outbox *outbox);
+/* A known row, in no list, is going to wait for long. False: it was parked and is no more. */
+must_use bool transfer_rest(struct outbox *outbox, struct transfer *transfer, enum parked_for why);
+/* Parks it in any case. */
+void transfer_park(struct outbox *outbox, struct transfer *transfer, enum parked_for why);
+/* It waits no more, or goes. */
+void transfer_stir(struct outbox *outbox, struct transfer *transfer);
+/* The row is parked, for this; it is not any more. */
+must_use bool parking_has(const struct outbox *outbox, uint64_t row, enum parked_for why);
+bool parking_take(struct outbox *outbox, uint64_t row);
+/* A known row that was parked is gone. */
+void parking_forget(struct outbox *outbox);
+/* A domain has changed: what is parked for one is looked at. */
+void parking_domain_changed(struct outbox *outbox);
+/* Takes back what may go on, one page; returns when it has to do again. Yields. */
+int64_t parking_work(struct tenure *tenure);
 
 /* --- errands.c ---- */
 
@@ -358,6 +410,8 @@ int64_t errands_wake(struct tenure *tenure);
 
 /* --- accept.c ---- */
 
+/* A row that is known from now on will stand in its line. */
+void line_join(struct errands *errands, const struct transfer *transfer);
 /* May it be done now? Else it stands in its line until those before it are gone. */
 must_use bool line_enter(struct errands *errands, struct transfer *transfer);
 /* It is gone; the next of its line is ready. */
@@ -374,6 +428,8 @@ bool pace_holds(struct tenure *tenure, struct transfer *transfer);
 /* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
  */
 int64_t pace_wake(struct tenure *tenure);
+/* Reads the next tasks of queues whose tasks are parked. Yields. */
+void pace_feed(struct tenure *tenure, struct arena *arena);
 
 /* --- alarms.c ---- */
 

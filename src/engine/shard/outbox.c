@@ -10,10 +10,14 @@
  * durable and then reads them; it is done when none was left meanwhile. Taking a shard is the same
  * case: at first all rows are unread.
  *
+ * Rows that wait for something other than room (their domain, their turn, another try) must not
+ * keep that room from the rest: beyond a share of it they are parked (park.c).
+ *
  * Invariants:
- *   1. A row is in `known` exactly as long as it is in the store, or on its way there, and below
- *      unread_from: deleting by `known` deletes each row once.
- *   2. Rows enter `known` in rising order: the first one is the lowest. */
+ *   1. A row is in `known`, or parked, exactly as long as it is in the store, or on its way there,
+ *      and below unread_from: deleting by both deletes each row once.
+ *   2. Rows enter `known` in rising order: the first one is the lowest, but for those that were
+ *      parked. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
@@ -41,6 +45,7 @@ outbox_init(struct tenure *tenure, size_t known_max)
     list_init(&outbox->held);
     errands_init(tenure);
     pace_init(tenure);
+    parking_init(outbox);
     fiber_cond_init(&outbox->changed);
 }
 
@@ -55,6 +60,7 @@ outbox_free(struct tenure *tenure)
     while (map64_next(outbox->known, &cursor, NULL, &value))
         memory_free(value);
     map64_free(outbox->known);
+    parking_free(outbox);
     vector_free(&outbox->deletes);
 }
 
@@ -119,7 +125,7 @@ transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRo
     transfer->line = slice_of(place, line);
     (void)place_text(&place, stored->domain_id);
     (void)place_text(&place, stored->workflow_id);
-    outbox->errands.accepted_count++;
+    line_join(&outbox->errands, transfer);
     return transfer;
 }
 
@@ -185,29 +191,63 @@ outbox_know(struct outbox *outbox, struct transfer *transfer, enum transfer_stat
                    &transfer->node);
 }
 
+bool
+outbox_has_room(const struct outbox *outbox)
+{
+    return map64_count(outbox->known) <= outbox->known_max / 2;
+}
+
+void
+outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state)
+{
+    struct outbox *outbox = &tenure->outbox;
+    struct transfer *before = map64_put(outbox->known, transfer->task.row, transfer);
+    check(before == NULL); /* 1 */
+    transfer->state = state;
+    transfer->was_parked = true;
+    outbox->parking.returned++;
+}
+
 /* False: it is not known, so it is not ours to delete. */
 static bool
 outbox_forget(struct outbox *outbox, uint64_t row)
 {
+    if (parking_take(outbox, row)) {
+        parking_forget(outbox);
+        return true;
+    }
     struct transfer *transfer = map64_remove(outbox->known, row);
     if (transfer == NULL)
         return false;
     list_remove(&transfer->node);
     line_leave(&outbox->errands, transfer);
+    transfer_stir(outbox, transfer);
+    outbox->parking.returned -= transfer->was_parked;
+    parking_forget(outbox);
     memory_free(transfer);
-    bool has_room = map64_count(outbox->known) <= outbox->known_max / 2;
-    if (has_room && outbox->unread_from != 0)
+    bool is_waited_for = outbox->unread_from != 0 || outbox->parking.cursor != 0;
+    if (is_waited_for && outbox_has_room(outbox))
         fiber_cond_signal(&outbox->changed);
     return true;
+}
+
+/* The lowest row that is known; 0: none. */
+static uint64_t
+lowest_known(const struct outbox *outbox)
+{
+    size_t cursor = 0;
+    uint64_t row = 0;
+    (void)map64_next(outbox->known, &cursor, &row, NULL); /* 2 */
+    bool is_parked_lower = outbox->parking.low != 0 && (row == 0 || outbox->parking.low < row);
+    return is_parked_lower ? outbox->parking.low : row;
 }
 
 uint64_t
 outbox_level(const struct tenure *tenure)
 {
     const struct outbox *outbox = &tenure->outbox;
-    size_t cursor = 0;
-    uint64_t lowest;
-    if (map64_next(outbox->known, &cursor, &lowest, NULL)) /* 2 */
+    uint64_t lowest = lowest_known(outbox);
+    if (lowest != 0)
         return lowest;
 #ifdef CADENZA_PLANT_outbox_level_high
     return outbox->unread_from != 0 ? outbox->unread_from : tenure->ids.next;
@@ -369,22 +409,35 @@ outbox_flush(struct tenure *tenure, struct arena *arena)
 
 /* --- reading what memory had no room for ---- */
 
+struct error *
+transfer_read(struct tenure *tenure, uint64_t row, struct slice value, struct arena *arena,
+              struct transfer **transfer)
+{
+    STORED(TransferRow) *stored = NULL;
+    struct error *err =
+        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(transfer_row), value, &stored);
+    if (err != NULL)
+        return err;
+    if (transfer_is_task(stored->type) && stored->task_list == NULL)
+        return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox has no task list",
+                         tenure->shard->options.number);
+    *transfer = transfer_new(tenure, row, stored);
+    (*transfer)->is_repeat = true;
+    return NULL;
+}
+
 static struct error *
 outbox_take_row(struct tenure *tenure, const struct row *row, struct arena *arena)
 {
     struct slice key = row->key;
     uint64_t number;
-    STORED(TransferRow) *stored = NULL;
-    struct error *err =
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(transfer_row), row->value, &stored);
-    if (err != NULL)
-        return err;
-    bool is_whole = !transfer_is_task(stored->type) || stored->task_list != NULL;
-    if (!key_take_u64(&key, &number) || !is_whole)
+    struct transfer *transfer = NULL;
+    if (!key_take_u64(&key, &number))
         return error_new(arena, ERR_CORRUPT, "shard %u: a row of the outbox cannot be read",
                          tenure->shard->options.number);
-    struct transfer *transfer = transfer_new(tenure, number, stored);
-    transfer->is_repeat = true;
+    struct error *err = transfer_read(tenure, number, row->value, arena, &transfer);
+    if (err != NULL)
+        return err;
     outbox_know(&tenure->outbox, transfer, TRANSFER_WAITING);
     tenure->outbox.unread_from = number + 1;
     return NULL;
@@ -419,7 +472,7 @@ outbox_read(struct tenure *tenure, struct arena *arena)
 static bool
 outbox_may_read(const struct outbox *outbox)
 {
-    return outbox->unread_from != 0 && map64_count(outbox->known) <= outbox->known_max / 2;
+    return outbox->unread_from != 0 && outbox_has_room(outbox);
 }
 
 struct error *
@@ -437,6 +490,18 @@ outbox_begin(struct tenure *tenure, uint64_t level, struct arena *arena)
 
 /* --- the fiber ---- */
 
+/* One page, if there is something to read and room for it; returns when the next one may be. */
+static int64_t
+outbox_read_on(struct tenure *tenure, struct arena *arena)
+{
+    if (tenure->is_over || !outbox_may_read(&tenure->outbox))
+        return NEVER;
+    struct error *err = outbox_read(tenure, arena);
+    if (err != NULL && !tenure->is_over)
+        log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
+    return clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
+}
+
 /* Returns when it has something to do again at the latest. */
 static int64_t
 outbox_work(struct tenure *tenure, struct arena *arena)
@@ -447,20 +512,21 @@ outbox_work(struct tenure *tenure, struct arena *arena)
         outbox_offer_refused(tenure);
     if (outbox->flush_time <= now)
         outbox_flush(tenure, arena);
-    int64_t next = NEVER;
-    if (outbox_may_read(outbox)) {
-        struct error *err = outbox_read(tenure, arena);
-        if (err != NULL && !tenure->is_over)
-            log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
-        next = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
-    }
+    int64_t read_time = outbox_read_on(tenure, arena);
+    int64_t parking_time = parking_work(tenure);
+    pace_feed(tenure, arena);
     int64_t pace_time = pace_wake(tenure);
-    next = next < pace_time ? next : pace_time;
     outbox_offer(tenure);
     int64_t errand_time = errands_wake(tenure);
-    next = next < errand_time ? next : errand_time;
-    next = next < outbox->retry_time ? next : outbox->retry_time;
-    return next < outbox->flush_time ? next : outbox->flush_time;
+    /* What was parked by that has made room. */
+    if (read_time == NEVER && outbox_may_read(outbox))
+        read_time = now;
+    const int64_t times[] = {read_time,   parking_time,       pace_time,
+                             errand_time, outbox->retry_time, outbox->flush_time};
+    int64_t next = NEVER;
+    for (size_t i = 0; i < array_length(times); i++)
+        next = times[i] < next ? times[i] : next;
+    return next;
 }
 
 void

@@ -3,7 +3,8 @@
  * Tasks of an id that had too many stand in a queue of their own, in the order of their rows, and
  * go one by one as the bucket of the id fills; those that come meanwhile stand behind them. Other
  * ids pass by. Nothing is written, and nothing can be lost: a task that waits is a row of the
- * outbox like one that nobody took. */
+ * outbox like one that nobody took. Of a long queue only the head is in memory, the others are
+ * parked (park.c) and read when it is their turn soon. */
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -12,10 +13,17 @@
 #include "fiber/mark.h"
 #include "wire/errors.h"
 
+#define FEED_MAX   32 /* tasks that are read at a time for one queue */
+#define READ_DELAY (500 * NS_PER_MS)
+
 struct pace_queue {
     struct priority_node turn;
-    struct list tasks; /* struct transfer; may be empty: all of them were dropped */
-    char key[];        /* domain id, NUL, workflow id, NUL */
+    struct list hungry; /* in pace.hungry, and then not among the turns */
+    struct list tasks;  /* struct transfer; may be empty: all of them were dropped */
+    /* Rows behind them that are parked, from `behind_from` on; some may be gone. */
+    vector_of(uint64_t) behind;
+    size_t behind_from;
+    char key[]; /* domain id, NUL, workflow id, NUL */
 };
 
 void
@@ -23,7 +31,15 @@ pace_init(struct tenure *tenure)
 {
     struct pace *pace = &tenure->outbox.pace;
     pace->queues = map_new();
+    list_init(&pace->hungry);
     pace->tick_time = NEVER;
+}
+
+static void
+queue_free(struct pace_queue *queue)
+{
+    vector_free(&queue->behind);
+    memory_free(queue);
 }
 
 /* The tasks are the outbox's. */
@@ -31,10 +47,11 @@ void
 pace_free(struct tenure *tenure)
 {
     struct pace *pace = &tenure->outbox.pace;
-    struct priority_node *turn;
-    while ((turn = priority_pop(&pace->turns)) != NULL)
-        memory_free(container_of(turn, struct pace_queue, turn));
-    priority_free(&pace->turns);
+    size_t cursor = 0;
+    void *value;
+    priority_free(&pace->turns); /* before: it lets go of them */
+    while (map_next(pace->queues, &cursor, NULL, &value))
+        queue_free(value);
     map_free(pace->queues);
 }
 
@@ -102,11 +119,25 @@ queue_wait(struct pace *pace, struct pace_queue *queue, int64_t time)
     priority_push(&pace->turns, &queue->turn);
 }
 
-static void
-queue_push(struct pace_queue *queue, struct transfer *transfer)
+static bool
+queue_has_behind(const struct pace_queue *queue)
 {
-    transfer->state = TRANSFER_DELAYED;
-    list_push_back(&queue->tasks, &transfer->node);
+    return queue->behind_from < queue->behind.count;
+}
+
+/* Behind one that is parked it is parked too, so that it does not overtake. */
+static void
+queue_push(struct outbox *outbox, struct pace_queue *queue, struct transfer *transfer)
+{
+    uint64_t row = transfer->task.row;
+    if (queue_has_behind(queue)) {
+        transfer_park(outbox, transfer, PARKED_FOR_TURN);
+    } else if (transfer_rest(outbox, transfer, PARKED_FOR_TURN)) {
+        transfer->state = TRANSFER_DELAYED;
+        list_push_back(&queue->tasks, &transfer->node);
+        return;
+    }
+    vector_push(&queue->behind, row);
 }
 
 static void
@@ -116,8 +147,9 @@ queue_open(struct tenure *tenure, struct slice key, struct transfer *transfer, i
     struct pace_queue *queue = memory_zalloc(1, sizeof *queue + key.length + 1);
     memcpy(queue->key, key.data, key.length);
     list_init(&queue->tasks);
+    list_init(&queue->hungry);
     map_put(pace->queues, key, queue);
-    queue_push(queue, transfer);
+    queue_push(&tenure->outbox, queue, transfer);
     queue_wait(pace, queue, time);
     fiber_cond_signal(&tenure->outbox.changed);
 }
@@ -140,17 +172,17 @@ pace_holds(struct tenure *tenure, struct transfer *transfer)
     int64_t wait = 0;
     if (queue != NULL) {
         limits_count(limits, LIMITS_INTERNAL, &limited, now);
-        queue_push(queue, transfer);
+        queue_push(&tenure->outbox, queue, transfer);
     } else {
         wait = limits_take(limits, LIMITS_INTERNAL, &limited, now);
         if (wait > 0)
             queue_open(tenure, buffer_slice(&key), transfer, now + wait);
     }
     buffer_free(&key);
-    return transfer->state == TRANSFER_DELAYED;
+    return queue != NULL || wait > 0;
 }
 
-/* Lets as many go as there are tokens; returns when the next one may, 0: none is left. */
+/* Lets as many go as there are tokens; returns when the next one may, 0: none is left in memory. */
 static int64_t
 queue_let_go(struct tenure *tenure, struct pace_queue *queue, int64_t now)
 {
@@ -165,6 +197,7 @@ queue_let_go(struct tenure *tenure, struct pace_queue *queue, int64_t now)
         struct list *node = list_pop_front(&queue->tasks);
         struct transfer *transfer = list_entry(node, struct transfer, node);
         check(transfer->state == TRANSFER_DELAYED);
+        transfer_stir(&tenure->outbox, transfer);
         transfer->state = TRANSFER_WAITING;
         transfer->is_paced = true;
         list_push_back(&tenure->outbox.waiting, node);
@@ -195,11 +228,77 @@ pace_wake(struct tenure *tenure)
             queue_wait(pace, queue, next);
             continue;
         }
+        if (queue_has_behind(queue)) {
+            list_push_back(&pace->hungry, &queue->hungry);
+            continue;
+        }
         check(map_remove(pace->queues, queue_key(queue)) == queue);
-        memory_free(queue);
+        queue_free(queue);
     }
     if (pace->tick_time <= now)
         tick(tenure, now);
     int64_t next = first == NULL ? NEVER : first->key;
+    if (!list_is_empty(&pace->hungry))
+        next = now;
     return next < pace->tick_time ? next : pace->tick_time;
+}
+
+/* --- tasks in the store only ---- */
+
+static void
+queue_skip(struct pace_queue *queue)
+{
+    queue->behind_from++;
+    if (queue->behind_from < queue->behind.count / 2)
+        return;
+    size_t left = queue->behind.count - queue->behind_from;
+    memmove(queue->behind.items, queue->behind.items + queue->behind_from,
+            left * sizeof queue->behind.items[0]);
+    queue->behind.count = left;
+    queue->behind_from = 0;
+}
+
+/* The first one that is behind comes into memory, if it is still there. Yields. */
+static struct error *
+queue_read(struct tenure *tenure, struct pace_queue *queue, struct arena *arena)
+{
+    struct outbox *outbox = &tenure->outbox;
+    const struct shard *shard = tenure->shard;
+    uint64_t row = queue->behind.items[queue->behind_from];
+    bool found = false;
+    struct slice value;
+    struct error *err = NULL;
+    struct transfer *transfer;
+    if (parking_has(outbox, row, PARKED_FOR_TURN))
+        err = store_get(shard->options.store, shard->partition, ROW_TRANSFER,
+                        transfer_key(row, arena), arena, &found, &value);
+    if (err == NULL && found && parking_has(outbox, row, PARKED_FOR_TURN)) {
+        err = transfer_read(tenure, row, value, arena, &transfer);
+        if (err == NULL) {
+            parking_take(outbox, row);
+            outbox_return(tenure, transfer, TRANSFER_DELAYED);
+            list_push_back(&queue->tasks, &transfer->node);
+        }
+    }
+    if (err == NULL)
+        queue_skip(queue); /* not before: who comes meanwhile must not overtake it */
+    return err;
+}
+
+void
+pace_feed(struct tenure *tenure, struct arena *arena)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    while (!list_is_empty(&pace->hungry) && !tenure->is_over) {
+        struct pace_queue *queue = list_entry(pace->hungry.next, struct pace_queue, hungry);
+        struct error *err = NULL;
+        for (int i = 0; i < FEED_MAX && err == NULL && queue_has_behind(queue); i++)
+            err = queue_read(tenure, queue, arena);
+        mark("paced_tasks_read");
+        if (err != NULL && !tenure->is_over)
+            log_warn(tenure->shard->options.log, "tasks that wait could not be read",
+                     log_error(err));
+        list_remove(&queue->hungry);
+        queue_wait(pace, queue, clock_monotonic() + (err == NULL ? 0 : READ_DELAY));
+    }
 }

@@ -105,6 +105,57 @@ TEST(shard_pace, a_limit_that_is_lifted_lets_go_of_what_waits, "H-002", "H-004")
     run_alone(released_tasks);
 }
 
+/* More tasks of one run than memory has room for. */
+static void
+flood(void *base)
+{
+    enum { FLOOD = 60 };
+    struct rig rig;
+    rig_open(&rig, base);
+    rig.options.transfers_max = 16;
+    set(&rig, "history.workflowIDInternalRPS: [{value: 4}]\n");
+    rig_take(&rig);
+    const struct task *busy = begin_run(&rig, "busy");
+    EXPECT_OK(rig_schedule(&rig, busy, FLOOD, rig.arena));
+    int64_t began = clock_monotonic();
+    for (int i = 0; i < 4; i++) { /* nobody else waits */
+        const char *calm = arena_format(rig.arena, "calm-%d", i);
+        begin_run(&rig, calm);
+        EXPECT_OK(rig_terminate(&rig, calm, rig.arena));
+    }
+    EXPECT(clock_monotonic() - began < NS_PER_S);
+    rig_wait(rig.tasks.count == 1 + FLOOD + 4);
+    int64_t schedule_id = 0;
+    for (size_t i = 1; i < rig.tasks.count; i++) {
+        const struct task *task = rig.tasks.items[i];
+        if (strcmp(task->workflow_id, "busy") != 0)
+            continue;
+        EXPECT(task->schedule_id > schedule_id);
+        schedule_id = task->schedule_id;
+        shard_task_done(rig.shard, task->range_id, task->row);
+    }
+    rig_wait(rig_rows(&rig, ROW_TRANSFER) == 0);
+    EXPECT_EQ(rig.shard->tenure->outbox.parking.resting, 0);
+    EXPECT_EQ(rig.shard->tenure->outbox.parking.low, 0);
+    /* And one that ends while its tasks wait. */
+    const struct task *ended = begin_run(&rig, "ended");
+    EXPECT_OK(rig_schedule(&rig, ended, FLOOD, rig.arena));
+    rig_sleep(NS_PER_MS);
+    EXPECT_OK(rig_terminate(&rig, "ended", rig.arena));
+    rig_wait(rig_rows(&rig, ROW_TRANSFER) == 0);
+    rig_wait(map_count(rig.shard->tenure->outbox.pace.queues) == 0);
+    /* The shard goes while tasks wait. */
+    const struct task *last = begin_run(&rig, "last");
+    EXPECT_OK(rig_schedule(&rig, last, FLOOD, rig.arena));
+    rig_sleep(NS_PER_S);
+    rig_close(&rig);
+}
+
+TEST(shard_pace, a_queue_that_memory_has_no_room_for_keeps_nobody_else_waiting, "H-010", "H-011")
+{
+    run_alone(flood);
+}
+
 static void
 refused_calls(void *base)
 {
