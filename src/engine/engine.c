@@ -98,6 +98,7 @@ open_on_loop(void *argument)
         .host = options->host,
         .is_alone = options->is_alone,
         .runs_max = runs_max / options->shard_count + 1,
+        .transfers_max = options->transfers_max,
     });
     visit->engine->shards[visit->number] = shard;
     visit->err = shard_take(shard, visit->arena);

@@ -22,7 +22,8 @@ struct engine_options {
     struct search_port search; /* may be empty */
     const char *host;
     bool is_alone;
-    size_t runs_max; /* cached, in all; 0: a default */
+    size_t runs_max;      /* cached, in all; 0: a default */
+    size_t transfers_max; /* rows of the outbox in memory, of each shard; 0: a default */
 };
 
 struct engine;

@@ -243,6 +243,7 @@ open_engine(struct server *server, struct arena *arena)
         .search = {.judge = check_search, .context = server},
         .host = host_name(server),
         .is_alone = is_alone(server),
+        .transfers_max = options->transfers_max,
     };
     struct engine *opened = NULL;
     struct error *err = engine_open(&engine, arena, &opened);

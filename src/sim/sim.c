@@ -81,6 +81,7 @@ life_begin(struct life *life, struct sim_host *host)
         .metrics = life->metrics,
         .phase = &life->phase,
         .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,
+        .transfers_max = host->sim->transfers_max,
     };
     return server_start(&options, life->arena, &life->server);
 }

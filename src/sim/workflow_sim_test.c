@@ -98,6 +98,10 @@ static const char *const hard_marks[] = {
     "system.workflowDeletionJitterRange: [{value: 0}]\n"                                           \
     "history.EnableConsistentQueryByDomain: [{value: true}]\n"
 
+#define LIMITS                                                                                     \
+    "history.workflowIDExternalRPS: [{value: 3}]\n"                                                \
+    "history.workflowIDInternalRPS: [{value: 1}]\n"
+
 /* And those in which the domain moves. */
 static const char *const moving_marks[] = {
     "domain_moved_and_back",
@@ -125,11 +129,19 @@ static const char *const divided_marks[] = {
     "crash_while_serving",
 };
 
+/* And those with limits for each workflow id. */
+static const char *const limited_marks[] = {
+    "limits_task_delayed", "limits_call_refused", "row_parked",  "paced_tasks_read",
+    "parked_row_returned", "accepted_started",    "shard_lost",  "crash_at_commit",
+    "task_offered_again",  "task_held",           "errand_held",
+};
+
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
     uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
     uint64_t divided_marks[array_length(divided_marks)];
     uint64_t moving_marks[array_length(moving_marks)];
+    uint64_t limited_marks[array_length(limited_marks)];
     uint64_t queries, queries_answered, deleted;
 };
 
@@ -141,6 +153,8 @@ struct storm {
     int64_t patience_max;      /* workflow_load.h */
     int64_t mailbox_delay_max; /* between the loops of a host; 0: as usual */
     bool is_at_commits, is_crowded, is_moving, is_divided;
+    bool is_limited;                  /* a workflow id has few calls and tasks a second */
+    size_t transfers_max;             /* rows of the outbox in memory, of each shard; 0: as usual */
     unsigned observers, busy_signals; /* workflow_load.h */
     bool has_retention_passed;        /* in the end, and closed runs are gone */
 };
@@ -166,6 +180,9 @@ run_storm(const struct storm *storm)
         storm->hosts, 2);
     sim.dynamic =
         storm->is_crowded ? SETTINGS "matching.maxTasksInMemory: [{value: 1}]\n" : SETTINGS;
+    if (storm->is_limited)
+        sim.dynamic = SETTINGS LIMITS;
+    sim.transfers_max = storm->transfers_max;
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
     if (storm->is_moving)
@@ -209,6 +226,8 @@ run_storm(const struct storm *storm)
     outcome.deleted = world_mark_count(sim.world, "run_deleted");
     for (size_t i = 0; i < array_length(moving_marks); i++)
         outcome.moving_marks[i] = world_mark_count(sim.world, moving_marks[i]);
+    for (size_t i = 0; i < array_length(limited_marks); i++)
+        outcome.limited_marks[i] = world_mark_count(sim.world, limited_marks[i]);
     for (size_t i = 0; i < array_length(divided_marks); i++)
         outcome.divided_marks[i] = world_mark_count(sim.world, divided_marks[i]);
     workflow_load_free(load);
@@ -370,6 +389,34 @@ TEST(workflow_sim, every_task_finds_its_poller_while_lists_are_divided_anew, "C-
     }
     if (test_seed_count() > 9)
         expect_marks(divided_marks, counts, array_length(divided_marks));
+}
+
+/* Each workflow id has few calls and tasks a second, and the outbox so little memory that what
+ * waits is parked: for its turn, and in half of the storms for the domain, which moves. Nothing is
+ * lost of it, and all goes on. */
+static struct storm
+limited_storm(uint64_t seed)
+{
+    struct storm storm = hard_storm(seed);
+    storm.sync_max = seed % 5 == 0 ? 100 * NS_PER_MS : 0;
+    storm.is_moving = seed % 2 == 0;
+    storm.is_limited = true;
+    storm.transfers_max = 4 + seed % 3 * 6;
+    storm.busy_signals = 20;
+    return storm;
+}
+
+TEST(workflow_sim, every_workflow_ends_though_each_has_its_limits_and_memory_is_short)
+{
+    uint64_t counts[array_length(limited_marks)] = {0};
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct storm storm = limited_storm(test_seed(i));
+        struct outcome outcome = run_storm(&storm);
+        for (size_t m = 0; m < array_length(limited_marks); m++)
+            counts[m] += outcome.limited_marks[m];
+    }
+    if (test_seed_count() > 9)
+        expect_marks(limited_marks, counts, array_length(limited_marks));
 }
 
 /* Seeds that once found something: docs/bugs.md. */
