@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
@@ -29,6 +30,7 @@ struct api_store_port {
 
 struct engine;
 struct matching;
+struct settings;
 struct visibility;
 struct registry;
 
@@ -38,9 +40,11 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
+    struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
     const _Atomic(enum server_phase) *phase;
+    const struct log *log; /* may be NULL */
     struct api_store_port store;
 };
 

@@ -30,6 +30,7 @@ struct fixture {
     struct metrics *metrics;
     struct store *store;
     struct domains *domains;
+    struct settings *settings;
     struct matching *matching;
     struct visibility *visibility;
     struct registry *registry;
@@ -40,6 +41,8 @@ struct fixture {
     struct grpc_server *server;
     struct grpc_client *client;
     _Atomic(enum server_phase) phase;
+    struct log log;
+    char logged[1024]; /* the newest line */
     /* Of the next calls. */
     int64_t timeout; /* ns; 0: sends none */
     const struct grpc_header *headers;

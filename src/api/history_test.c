@@ -1,5 +1,6 @@
 /* history_test.c - histories as clients read them. */
 #include "api/fixture.h"
+#include "api/tokens.h"
 #include "fiber/sync.h"
 #include "wire/names.h"
 
@@ -70,7 +71,15 @@ bad_tokens(struct fixture *fixture)
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "RunID in the request does not match the NextPageToken.");
     request->workflow_execution->run_id = "";
+    struct slice good = presence_read_bytes(request->next_page_token);
     request->next_page_token = presence_make_bytes(slice_text("garbage"));
+    err = READ;
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "Invalid NextPageToken.");
+    struct history_token forged; /* points between the two events that the run began with */
+    EXPECT_OK(history_token_read(good, fixture->arena, &forged));
+    forged.position = 2;
+    request->next_page_token = presence_make_bytes(history_token_write(&forged, fixture->arena));
     err = READ;
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Invalid NextPageToken.");

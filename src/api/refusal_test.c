@@ -150,8 +150,18 @@ blobs(struct fixture *fixture)
     request->memo->n_fields = 1;
     request->memo->fields = &entry;
     EXPECT_REFUSED(try_start(fixture, request), "Blob data size exceeds limit.");
+    EXPECT(strstr(fixture->logged, "Blob size exceeds limit.") != NULL);
+    fixture->logged[0] = '\0';
     entry->value = fixture_payload(fixture, long_name(fixture, 20));
     EXPECT_OK(try_start(fixture, request));
+    EXPECT_TEXT(fixture->logged, ""); /* far from the default */
+    fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n"
+                         "limit.blobSize.warn:\n- value: 99\n");
+    request->request_id = fixture_uuid(fixture);
+    request->workflow_id = "large";
+    EXPECT_OK(try_start(fixture, request));
+    EXPECT(strstr(fixture->logged, "Blob size close to the limit.") != NULL);
+    EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
     API(SignalWorkflowExecutionRequest) *signal =
         message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
@@ -245,10 +255,17 @@ deprecated(struct fixture *fixture)
     end->workflow_execution = fixture_execution(fixture, "wf");
     EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,
                            API_TYPE(terminate_workflow_execution_response), &ended));
+    API(DeleteDomainRequest) *deletion =
+        message_new(fixture->arena, API_TYPE(delete_domain_request));
+    API(DeleteDomainResponse) *deleted;
+    deletion->name = "orders"; /* its runs are over, but still to be read */
+    EXPECT_REFUSED(fixture_call(fixture, DOMAIN_API "DeleteDomain", &deletion->base,
+                                API_TYPE(delete_domain_response), &deleted),
+                   "Domain still have workflow execution history.");
 }
 
 TEST(refusal, a_deprecated_domain_takes_no_runs_and_no_signals_but_lets_them_be_ended, "A-045",
-     "A-136", "A-197")
+     "A-136", "A-197", "D-025", "D-027")
 {
     fixture_run(deprecated);
 }

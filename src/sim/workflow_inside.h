@@ -9,6 +9,8 @@
 
 #define WORKFLOW_DOMAIN "flows"
 #define WORKFLOW_LIST   "list"
+#define WORKFLOW_HOME   "cluster0"
+#define WORKFLOW_AWAY   "cluster1"
 
 /* One call to one host; counts it. An error that no server should give is a violation. */
 #define workflow_call(load, call, path, request, type, response)                                   \
@@ -125,6 +127,9 @@ void workflow_audit(struct workflow_load *load);
 void workflow_check_rows(struct workflow_load *load);
 /* The same for everything that there is of any run. */
 void workflow_check_gone(struct workflow_load *load);
+/* Waits until every shard has handled all changes of domains; what does not is a violation. Yields.
+ */
+void workflow_check_level(struct workflow_load *load);
 /* Lists have what the stores have; what differs is a violation (workflow_lists.c). Yields. */
 void workflow_check_lists(struct workflow_load *load);
 /* A client looks for the run that it started in a list that must have it. */
@@ -150,6 +155,17 @@ struct errand {
 };
 /* The run that a client means: the one that it started, or the one that its reset made. */
 const char *workflow_run_id(const struct workflow_entry *entry);
+/* The start of its workflow. */
+API(StartWorkflowExecutionRequest) *workflow_start_request(struct workflow_entry *entry,
+                                                           struct arena *arena);
+/* How a workflow is started, by its number. Starts it later, with a rival behind it; finds out
+ * which run that made. True: that was an answer. The calls yield. */
+void workflow_choose_start(struct workflow_entry *entry, unsigned number);
+bool workflow_try_start_later(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_rival(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_find(struct errand *errand, struct load_call *call, int which);
+/* The domain takes such starts. Yields. */
+must_use struct error *workflow_allow_later(struct load_call *call);
 /* Chooses the decision that the run is reset to; resets it. True: that was an answer. Yield. */
 bool workflow_choose_fork(struct errand *errand, struct load_call *call, int which);
 bool workflow_try_reset(struct errand *errand, struct load_call *call, int which);
@@ -159,6 +175,7 @@ void workflow_observer_main(void *argument);
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);
+void workflow_mover_main(void *argument);
 
 /* One of them. */
 struct workflow_part {

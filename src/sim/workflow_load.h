@@ -25,12 +25,16 @@
  *      was acknowledged, once; the runs that were there before have ended too;
  *  10. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
  *      that follows from the run before it, never early, and once (workflow_chain.c);
- *  11. a list that asks for all that was committed has every run whose start was acknowledged
+ *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end;
+ *  12. a start that was accepted for later makes one run, by that request; one behind it, which the
+ *      run does not allow, makes none (workflow_later.c);
+ *  13. a list that asks for all that was committed has every run whose start was acknowledged
  *      before, and in the end lists show exactly the runs that there are (workflow_lists.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
 #include "base/map.h"
+#include "sim/shard_log.h"
 #include "sim/sim.h"
 #include "sim/verdict.h"
 
@@ -65,6 +69,14 @@ enum workflow_family {
     FAMILY_COUNT
 };
 
+/* How it is started. */
+enum workflow_start {
+    START_NOW,
+    START_LATER,            /* accepted first */
+    START_LATER_SIGNALED,   /* with its first signal */
+    START_LATER_WITH_RIVAL, /* another request behind it, which must be dropped */
+};
+
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };
 
 /* One workflow id, and what its client knows of it. */
@@ -75,6 +87,7 @@ struct workflow_entry {
     const char *schedule; /* of a plan with fires */
     bool is_buffered;     /* a fire that was missed is made up for */
     unsigned jitter;      /* seconds */
+    enum workflow_start start;
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
@@ -111,7 +124,8 @@ struct workflow_load {
     unsigned busy_signals;
     bool is_over;    /* clients start no more; workers go on */
     bool is_audited; /* every workflow was looked at: workers end too */
-    unsigned clients_running, workers_running, observers_running;
+    unsigned clients_running, workers_running, observers_running, movers_running;
+    struct shard_log *shard_log; /* of a domain that moves; NULL: it does not */
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
     uint64_t queries, queries_answered;
@@ -125,6 +139,7 @@ struct workflow_options {
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;
     int64_t patience_max; /* of every third worker with its polls; 0: 3 s */
+    bool is_moving;       /* the domain is moved to another cluster and back; nothing is reset */
 };
 /* Starts the client host. Free with workflow_load_free. */
 struct workflow_load *workflow_load_start(struct sim *sim, const struct workflow_options *options);

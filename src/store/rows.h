@@ -23,6 +23,7 @@ enum partition_kind {
     PARTITION_SHARD = 3,      /* by number; guard = range id */
     PARTITION_TASK_LIST = 4,  /* by name; guard = range id of the task list */
     PARTITION_ATTRIBUTES = 5, /* one: search attributes that were added; guard = their changes */
+    PARTITION_SETTINGS = 6,   /* one: dynamic settings that were stored; guard = their changes */
     PARTITION_KIND_END
 };
 
@@ -57,7 +58,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
     X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")        \
     X(ROW_VISIBLE, 19, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE_RANGE, "visible")                    \
-    X(ROW_SEARCH_ATTRIBUTE, 20, PARTITION_ATTRIBUTES, ROW_ORDERED, ROW_MANY, "search-attribute")
+    X(ROW_SEARCH_ATTRIBUTE, 20, PARTITION_ATTRIBUTES, ROW_ORDERED, ROW_MANY, "search-attribute")   \
+    X(ROW_SETTING, 21, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,
@@ -79,5 +81,6 @@ const struct row_facts *row_facts(enum row_kind kind);
 #define PARTITION_OF_DOMAINS    ((struct partition){.kind = PARTITION_DOMAINS})
 #define PARTITION_OF_ATTRIBUTES ((struct partition){.kind = PARTITION_ATTRIBUTES})
 #define PARTITION_OF_SHARD(n)   ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
+#define PARTITION_OF_SETTINGS   ((struct partition){.kind = PARTITION_SETTINGS})
 
 #endif

@@ -71,11 +71,11 @@ list_decision(struct due_list *list, const STORED(PendingDecision) *decision)
     if (decision == NULL)
         return;
     bool is_started = decision->started_id != EVENT_NONE;
-    if (!is_started && decision->schedule_timeout_time == 0)
+    int64_t time = decision_next_due(decision);
+    if (time == 0)
         return;
     add_due(list, (struct due){
-                      .time = is_started ? decision->started_time + decision->timeout * SECOND
-                                         : decision->schedule_timeout_time,
+                      .time = time,
                       .kind = DUE_DECISION_TIMEOUT,
                       .event_id = decision->schedule_id,
                       .attempt = decision->attempt,

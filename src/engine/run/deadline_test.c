@@ -64,6 +64,21 @@ TEST(deadline, an_attempt_that_waits_is_due_when_its_time_comes)
     EXPECT_EQ(activity_next_due(&activity).time, INT64_MAX);
 }
 
+/* As in Cadence, whose timer task is always made: such a decision can only time out. */
+TEST(deadline, a_started_decision_without_time_to_work_is_due_at_once)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_scheduled_run(&sample);
+    sample_begin(&sample);
+    mutation_change_decision(sample.mutation)->timeout = 0;
+    sample_decision_started(&sample);
+    sample_finish(&sample);
+    EXPECT_EQ(run_next_deadline(sample.run), AT(0));
+    EXPECT_EQ(sample.run->core->alarm_time, AT(0));
+    sample_close(&sample);
+}
+
 TEST(deadline, a_delayed_first_decision_is_due_once, "A-040")
 {
     struct sample sample;

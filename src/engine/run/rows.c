@@ -237,8 +237,13 @@ run_load(struct store *store, struct partition shard, const struct run_key *key,
     if (*run == NULL)
         return NULL;
     (*run)->arena_bytes_after_compact = arena_footprint((*run)->arena);
-    run_check(*run);
-    return NULL;
+    const char *fault = run_find_fault(*run);
+    if (fault == NULL)
+        return NULL;
+    run_free(*run);
+    *run = NULL;
+    return error_new(arena, ERR_CORRUPT, "run %s of workflow %s breaks %s", key->run_id,
+                     key->workflow_id, fault);
 }
 
 struct error *

@@ -64,7 +64,9 @@ void run_free(struct run *run);
 /* Gets rid of the garbage in its arena if there is much of it. Every pointer into the run is void
  * afterwards, so: when no mutation is open. */
 void run_compact(struct run *run);
-/* Asserts what is true of every run between two steps; names the rule that is broken. */
+/* What is true of every run between two steps and is not of this one, for people; NULL: all is. */
+const char *run_find_fault(const struct run *run);
+/* Asserts that there is none. */
 void run_check(const struct run *run);
 
 /* --- questions ------------------------------------------------------------------------------- */
@@ -92,6 +94,9 @@ struct activity_due {
     } what;
 };
 struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
+/* When a decision times out (0: never): a started one always does, with no time to work in at once;
+ * one that waits only on a sticky list. */
+int64_t decision_next_due(const STORED(PendingDecision) *decision);
 struct history_branch run_branch(const struct run *run);
 const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
 const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);

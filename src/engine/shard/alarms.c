@@ -36,6 +36,7 @@ alarms_init(struct tenure *tenure, size_t count_max)
     alarms->by_row = map64_new();
     alarms->count_max = count_max;
     list_init(&alarms->delayed);
+    list_init(&alarms->held);
     list_init(&alarms->ringing);
     fiber_cond_init(&alarms->changed);
 }
@@ -150,6 +151,8 @@ alarm_forget(struct alarm *alarm)
         alarm_stop_waiting(alarm);
     if (alarm->state == ALARM_DELAYED)
         alarm->tenure->alarms.delayed_count--;
+    if (alarm->state == ALARM_HELD)
+        alarm->tenure->alarms.held_count--;
     list_remove(&alarm->node);
     memory_free(alarm);
 }
@@ -249,7 +252,7 @@ alarms_raise_level(struct tenure *tenure)
     struct tree_row *first = tree_first(alarms->waiting);
     if (first != NULL)
         level = earlier(level, ((struct alarm *)first->value)->time);
-    struct list *others[] = {&alarms->delayed, &alarms->ringing};
+    struct list *others[] = {&alarms->delayed, &alarms->held, &alarms->ringing};
     for (size_t i = 0; i < array_length(others); i++) {
         list_each(node, others[i])
             level = earlier(level, list_entry(node, struct alarm, node)->time);
