@@ -45,17 +45,19 @@ read_line(struct contract *contract, const struct history_line *line, int64_t fr
           size_t bytes_max)
 {
     const char *list = "";
-    struct error *(*read)(struct store *, struct partition, const struct history_line *, int64_t,
-                          int64_t, size_t, struct arena *, struct history_page *) = store_read_line;
+    struct error *(*reading)(struct store *, struct partition, const struct history_line *, int64_t,
+                             int64_t, size_t, struct arena *, struct history_page *) =
+        store_read_line;
     while (from < to) {
         struct history_page page;
-        EXPECT_OK(read(contract->store, SHARD, line, from, to, bytes_max, contract->arena, &page));
+        EXPECT_OK(
+            reading(contract->store, SHARD, line, from, to, bytes_max, contract->arena, &page));
         EXPECT(page.count > 0 && page.next_event_id > from && page.next_event_id <= to);
         for (size_t i = 0; i < page.count; i++)
             list = arena_format(contract->arena, "%s%.*s ", list, SLICE_ARG(page.node[i].events));
         from = page.next_event_id;
         list = from < to ? arena_format(contract->arena, "%s| ", list) : list;
-        read = store_read_line_on;
+        reading = store_read_line_on;
     }
     return list;
 }
