@@ -21,7 +21,8 @@ static void walk_message(struct walk *walk, ProtobufCMessage *message);
 static void
 walk_duration(struct walk *walk, GOOGLE(Duration) *duration)
 {
-    bool is_long = !walk->has_long_timers && duration->seconds > INT32_MAX;
+    int64_t seconds = duration->seconds;
+    bool is_long = !walk->has_long_timers && (seconds > INT32_MAX || seconds < INT32_MIN);
     if (duration->nanos == 0 && !is_long)
         return;
     walk->has_fault = true;
@@ -29,7 +30,7 @@ walk_duration(struct walk *walk, GOOGLE(Duration) *duration)
         return;
     duration->nanos = 0;
     if (is_long)
-        duration->seconds = INT32_MAX;
+        duration->seconds = seconds < 0 ? INT32_MIN : INT32_MAX;
 }
 
 static void
@@ -94,9 +95,25 @@ walk_repeated(struct walk *walk, const ProtobufCFieldDescriptor *field, char *me
         walk_message(walk, items[i]);
 }
 
+/* Numbers that nobody knows are kept, but there is no room below 0. */
+static void
+walk_enum(struct walk *walk, const ProtobufCFieldDescriptor *field, char *message)
+{
+    int number;
+    check(field->label != PROTOBUF_C_LABEL_REPEATED);
+    memcpy(&number, message + field->offset, sizeof number);
+    if (number >= 0)
+        return;
+    walk->has_fault = true;
+    if (walk->is_fixing)
+        memset(message + field->offset, 0, sizeof number);
+}
+
 static void
 walk_field(struct walk *walk, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
 {
+    if (field->type == PROTOBUF_C_TYPE_ENUM)
+        walk_enum(walk, field, (char *)message);
     if (field->type != PROTOBUF_C_TYPE_MESSAGE)
         return;
     check((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0); /* attributes have none */
