@@ -183,6 +183,45 @@ branches_find_event(const struct run_branches *branches, struct version_item eve
     return i;
 }
 
+/* The history that ends before `before`. */
+static bool
+find_range_end(const struct run_branches *branches, const struct version_item *before,
+               struct branch_range *range)
+{
+    struct version_item end = versions_last(branches->branch[0].versions);
+    end.event_id++;
+    range->branch = 0;
+    range->to_event_id = end.event_id;
+    if (before == NULL || version_item_equal(*before, end))
+        return true;
+    range->branch = branches_find_event(branches, *before);
+    range->to_event_id = before->event_id;
+    return range->branch < branches->count;
+}
+
+bool
+branches_find_range(const struct run_branches *branches, const struct version_item *after,
+                    const struct version_item *before, struct branch_range *range)
+{
+    if (!find_range_end(branches, before, range))
+        return false;
+    struct versions versions = branches->branch[range->branch].versions;
+    struct version_item start = {0, versions.items[0].event_version};
+    if (after != NULL && !version_item_equal(*after, start)) {
+        size_t other = branches_find_event(branches, *after);
+        if (other == branches->count)
+            return false;
+        start = *after;
+        if (!versions_contain(versions, start) &&
+            !versions_find_common(versions, branches->branch[other].versions, &start))
+            return false;
+    }
+    range->from_event_id = start.event_id + 1;
+    if (range->from_event_id > range->to_event_id)
+        range->from_event_id = range->to_event_id;
+    return true;
+}
+
 /* ---- growing ---- */
 
 struct run_branches

@@ -39,6 +39,19 @@ must_use bool branches_find_common(const struct run_branches *branches, struct v
 /* The first history that has this event; `count`: none. */
 size_t branches_find_event(const struct run_branches *branches, struct version_item event);
 
+/* What a reader gets who has a history up to `after` (NULL: nothing) and asks for what comes before
+ * `before` (NULL: all of the current history): both events are not included, and may be of
+ * different histories. Then what is read is the history of `before`, from the newest event that
+ * both have. An event id of 0 with the first version is as good as nothing; so is the id behind the
+ * last event of the current history, with its version, as all. False: there is no such event. */
+struct branch_range {
+    size_t branch;
+    int64_t from_event_id, to_event_id; /* the second one not included; equal: nothing */
+};
+must_use bool branches_find_range(const struct run_branches *branches,
+                                  const struct version_item *after,
+                                  const struct version_item *before, struct branch_range *range);
+
 /* A run with one history. */
 struct run_branches branches_begin(const struct history_branch *branch, struct versions versions,
                                    struct arena *arena);

@@ -92,3 +92,42 @@ TEST(branches, a_record_without_conflicts_has_one_history)
     struct run_branches read = branches_read(core, arena);
     EXPECT_TEXT(sample_branches(&read, arena), "(2,1)(3,2)");
 }
+
+static void
+expect_range(const struct run_branches *branches, const struct version_item *after,
+             const struct version_item *before, const char *expected)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct branch_range range;
+    const char *text = "none";
+    if (branches_find_range(branches, after, before, &range))
+        text = arena_format(arena, "%s: %lld to %lld",
+                            sample_text(branches->branch[range.branch].versions, arena),
+                            (long long)range.from_event_id, (long long)range.to_event_id);
+    EXPECT_TEXT(text, expected);
+}
+
+/* The run of Cadence's test of raw history: 14 events of version 21, then 15 to 20 of version 30,
+ * and 15 and 16 of version 31 with 17 of version 32. */
+TEST(branches, a_range_is_read_from_where_both_ends_part)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct history_branch root = sample_branch('a');
+    struct run_branches branches = branches_begin(&root, VERSIONS({14, 21}), arena);
+    branches = branches_append(&branches, 0, ITEM(20, 30), arena);
+    branches =
+        branches_fork(&branches, 0, ITEM(14, 21), sample_branch('b').branch, ITEM(16, 31), arena);
+    branches = branches_append(&branches, 0, ITEM(17, 32), arena);
+    struct version_item fork = {14, 21}, lost = {20, 30}, lost_middle = {17, 30}, last = {17, 32};
+    struct version_item zero = {0, 21}, behind = {18, 32}, unknown = {15, 33};
+    expect_range(&branches, &fork, &lost, "(14,21)(20,30): 15 to 20");
+    expect_range(&branches, &lost_middle, &last, "(14,21)(16,31)(17,32): 15 to 17");
+    expect_range(&branches, &fork, NULL, "(14,21)(16,31)(17,32): 15 to 18");
+    expect_range(&branches, NULL, &last, "(14,21)(16,31)(17,32): 1 to 17");
+    expect_range(&branches, NULL, NULL, "(14,21)(16,31)(17,32): 1 to 18");
+    expect_range(&branches, &zero, &behind, "(14,21)(16,31)(17,32): 1 to 18");
+    expect_range(&branches, &last, &behind, "(14,21)(16,31)(17,32): 18 to 18");
+    expect_range(&branches, &lost, &fork, "(14,21)(16,31)(17,32): 14 to 14");
+    expect_range(&branches, &unknown, NULL, "none");
+    expect_range(&branches, NULL, &unknown, "none");
+}
