@@ -22,7 +22,7 @@ expect_kept(API(HistoryEvent) *event, struct arena *arena)
         TEST_FAIL("%s is not what it was", event_name(event->attributes_case));
 }
 
-TEST(ndc_blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
+TEST(blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .is_wild = true};
@@ -36,7 +36,7 @@ TEST(ndc_blob, an_event_as_a_run_keeps_it_reaches_another_cluster_unchanged)
 }
 
 /* What a client sends goes into events as it is. */
-TEST(ndc_blob, a_number_of_an_enum_is_kept_or_was_none)
+TEST(blob, a_number_of_an_enum_is_kept_or_was_none)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct sample sample = {.arena = arena, .fill = 100};
