@@ -4,6 +4,7 @@
 #include "api/inside.h"
 
 #define API_PATH(service, name) "/uber.cadence.api.v1." service "/" name
+#define ADMIN_PATH(name)        "/uber.cadence.admin.v1.AdminAPI/" name
 
 static const struct rpc_method methods[] = {
     {API_PATH("MetaAPI", "Health"), api_health},
@@ -11,6 +12,8 @@ static const struct rpc_method methods[] = {
     {API_PATH("WorkflowAPI", "StartWorkflowExecution"), api_start_workflow},
     {API_PATH("WorkflowAPI", "SignalWorkflowExecution"), api_signal_workflow},
     {API_PATH("WorkflowAPI", "SignalWithStartWorkflowExecution"), api_signal_with_start},
+    {API_PATH("WorkflowAPI", "StartWorkflowExecutionAsync"), api_start_workflow_later},
+    {API_PATH("WorkflowAPI", "SignalWithStartWorkflowExecutionAsync"), api_signal_with_start_later},
     {API_PATH("WorkflowAPI", "RequestCancelWorkflowExecution"), api_request_cancel_workflow},
     {API_PATH("WorkflowAPI", "TerminateWorkflowExecution"), api_terminate_workflow},
     {API_PATH("WorkflowAPI", "RestartWorkflowExecution"), api_restart_workflow},
@@ -20,6 +23,7 @@ static const struct rpc_method methods[] = {
     {API_PATH("WorkflowAPI", "GetWorkflowExecutionHistory"), api_get_history},
     {API_PATH("WorkflowAPI", "DescribeTaskList"), api_describe_task_list},
     {API_PATH("WorkflowAPI", "QueryWorkflow"), api_query_workflow},
+    {API_PATH("WorkflowAPI", "DiagnoseWorkflowExecution"), api_diagnose_workflow},
     {API_PATH("WorkerAPI", "PollForDecisionTask"), api_poll_decision},
     {API_PATH("WorkerAPI", "PollForActivityTask"), api_poll_activity},
     {API_PATH("WorkerAPI", "RespondDecisionTaskCompleted"), api_complete_decision},
@@ -43,7 +47,16 @@ static const struct rpc_method methods[] = {
     {API_PATH("DomainAPI", "FailoverDomain"), api_failover_domain},
     {API_PATH("DomainAPI", "ListFailoverHistory"), api_list_failover_history},
     {API_PATH("VisibilityAPI", "GetSearchAttributes"), api_get_search_attributes},
+    {ADMIN_PATH("GetDomainIsolationGroups"), api_get_isolation_groups},
+    {ADMIN_PATH("UpdateDomainIsolationGroups"), api_update_isolation_groups},
+    {ADMIN_PATH("GetDomainAsyncWorkflowConfiguraton"), api_get_async_configuration},
+    {ADMIN_PATH("UpdateDomainAsyncWorkflowConfiguraton"), api_update_async_configuration},
     {"/cadenza.admin.v1.StoreAPI/Backup", api_backup},
+    {ADMIN_PATH("GetDynamicConfig"), api_get_dynamic_config},
+    {ADMIN_PATH("UpdateDynamicConfig"), api_update_dynamic_config},
+    {ADMIN_PATH("RestoreDynamicConfig"), api_restore_dynamic_config},
+    {ADMIN_PATH("ListDynamicConfig"), api_list_dynamic_config},
+    {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
 };

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
@@ -27,6 +28,7 @@ struct api_store_port {
 
 struct engine;
 struct matching;
+struct settings;
 
 struct api_options {
     struct domains *domains;
@@ -34,7 +36,9 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
+    struct settings *settings; /* NULL: dynamic settings are not changed by calls */
     const _Atomic(enum server_phase) *phase;
+    const struct log *log; /* may be NULL */
     struct api_store_port store;
 };
 

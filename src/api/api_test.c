@@ -136,7 +136,7 @@ registers_and_describes(void *argument)
     fixture_close(&fixture);
 }
 
-TEST(api, a_domain_is_registered_and_described_by_name_and_id)
+TEST(api, a_domain_is_registered_and_described_by_name_and_id, "D-001", "D-013")
 {
     linux_run(&(struct linux_options){.loops = 2}, registers_and_describes, NULL);
 }
@@ -147,31 +147,36 @@ pages(void *argument)
     struct fixture fixture;
     fixture_open(&fixture);
     struct slice bytes;
-    for (int i = 0; i < 25; i++) {
-        const char *name = arena_format(fixture.arena, "d%02d", i);
+    for (int i = 0; i < 105; i++) {
+        const char *name = arena_format(fixture.arena, "d%03d", i);
         EXPECT_OK(call(&fixture, DOMAIN_API "RegisterDomain", &registration(&fixture, name)->base,
                        &bytes));
     }
     API(ListDomainsRequest) *request = message_new(fixture.arena, API_TYPE(list_domains_request));
-    request->page_size = 10;
-    size_t seen = 0, calls = 0;
+    API(DeprecateDomainRequest) *deprecation =
+        message_new(fixture.arena, API_TYPE(deprecate_domain_request));
+    deprecation->name = "d007"; /* it is listed all the same */
+    EXPECT_OK(call(&fixture, DOMAIN_API "DeprecateDomain", &deprecation->base, &bytes));
+    size_t seen = 0, calls = 0; /* a hundred, unless somebody wants fewer */
     do {
         EXPECT_OK(call(&fixture, DOMAIN_API "ListDomains", &request->base, &bytes));
         API(ListDomainsResponse) *response = NULL;
         EXPECT_OK(message_decode(fixture.arena, API_TYPE(list_domains_response), bytes, &response));
         for (size_t i = 0; i < response->n_domains; i++)
-            EXPECT_TEXT(response->domains[i]->name, arena_format(fixture.arena, "d%02zu", seen++));
+            EXPECT_TEXT(response->domains[i]->name, arena_format(fixture.arena, "d%03zu", seen++));
         request->next_page_token = response->next_page_token;
+        EXPECT_EQ(response->n_domains, calls == 0 ? 100 : calls < 3 ? 2 : 1);
+        request->page_size = 2;
         calls++;
     } while (request->next_page_token.len > 0);
-    EXPECT_EQ(seen, 25);
-    EXPECT_EQ(calls, 3);
+    EXPECT_EQ(seen, 105);
+    EXPECT_EQ(calls, 4);
     request->page_size = -1;
     EXPECT_KIND(call(&fixture, DOMAIN_API "ListDomains", &request->base, &bytes), ERR_BAD_REQUEST);
     fixture_close(&fixture);
 }
 
-TEST(api, a_list_is_paged_and_ends_without_a_token)
+TEST(api, a_list_is_paged_and_ends_without_a_token, "D-015")
 {
     linux_run(&(struct linux_options){.loops = 1}, pages, NULL);
 }
@@ -221,7 +226,8 @@ health(void *argument)
     EXPECT(!response->ok);
     EXPECT_TEXT(response->message, "ShuttingDown");
 
-    const char *labels[] = {"cadence_service", "cadence_frontend", "operation", "Health", NULL};
+    const char *labels[] = {"cadence_service", "cadence_frontend", "operation", "Health",
+                            "domain",          "_unknown_",        NULL};
     EXPECT_EQ(counter_value(metrics_counter(fixture.metrics, "cadence_requests",
                                             "Calls that arrived.", labels)),
               2);

@@ -2,6 +2,7 @@
  * look. */
 #include "api/inside.h"
 #include "domain/entries.h"
+#include "engine/engine.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
@@ -129,6 +130,28 @@ api_update_domain(struct rpc_call *call)
 }
 
 struct error *
+api_get_async_configuration(struct rpc_call *call)
+{
+    const ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *request =
+        (const ADMIN(GetDomainAsyncWorkflowConfiguratonRequest) *)call->request;
+    ADMIN(GetDomainAsyncWorkflowConfiguratonResponse) *response =
+        (ADMIN(GetDomainAsyncWorkflowConfiguratonResponse) *)call->response;
+    const struct domain *domain = domains_find_name(api_of(call)->options.domains, request->domain);
+    if (domain == NULL)
+        return domain_error_unknown(request->domain, call->arena);
+    response->configuration = show_domain(domain, call->arena)->async_workflow_config;
+    return NULL;
+}
+
+struct error *
+api_update_async_configuration(struct rpc_call *call)
+{
+    const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request =
+        (const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *)call->request;
+    return domains_async(api_of(call)->options.domains, request, call->arena, NULL);
+}
+
+struct error *
 api_deprecate_domain(struct rpc_call *call)
 {
     const API(DeprecateDomainRequest) *request = (const API(DeprecateDomainRequest) *)call->request;
@@ -150,11 +173,55 @@ api_failover_domain(struct rpc_call *call)
     return NULL;
 }
 
+/* Once it is deprecated nothing new begins in it, so what is found is all there is. */
+static struct error *
+check_no_runs(struct rpc_call *call, const char *name)
+{
+    const struct api_options *options = &api_of(call)->options;
+    const struct domain *domain = domains_find_name(options->domains, name);
+    bool is_deprecated = domain != NULL && domain->record->domain->status ==
+                                               API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
+    if (!is_deprecated || options->engine == NULL) /* the owner says why not */
+        return NULL;
+    bool has_runs = false;
+    const char *id = arena_text(call->arena, domain->id);
+    struct error *err = engine_has_runs(options->engine, id, call->arena, &has_runs);
+    if (err == NULL && has_runs)
+        err = error_new(call->arena, ERR_BAD_REQUEST,
+                        "Domain still have workflow execution history.");
+    return err;
+}
+
 struct error *
 api_delete_domain(struct rpc_call *call)
 {
     const API(DeleteDomainRequest) *request = (const API(DeleteDomainRequest) *)call->request;
+    struct error *err = check_no_runs(call, request->name);
+    if (err != NULL)
+        return err;
     return domains_delete(api_of(call)->options.domains, request, call->arena, NULL);
+}
+
+struct error *
+api_get_isolation_groups(struct rpc_call *call)
+{
+    const ADMIN(GetDomainIsolationGroupsRequest) *request =
+        (const ADMIN(GetDomainIsolationGroupsRequest) *)call->request;
+    ADMIN(GetDomainIsolationGroupsResponse) *response =
+        (ADMIN(GetDomainIsolationGroupsResponse) *)call->response;
+    const struct domain *domain = domains_find_name(api_of(call)->options.domains, request->domain);
+    if (domain == NULL)
+        return domain_error_unknown(request->domain, call->arena);
+    response->isolation_groups = show_domain(domain, call->arena)->isolation_groups;
+    return NULL;
+}
+
+struct error *
+api_update_isolation_groups(struct rpc_call *call)
+{
+    const ADMIN(UpdateDomainIsolationGroupsRequest) *request =
+        (const ADMIN(UpdateDomainIsolationGroupsRequest) *)call->request;
+    return domains_set_isolation_groups(api_of(call)->options.domains, request, call->arena);
 }
 
 static API(FailoverEvent) *

@@ -1,6 +1,9 @@
 /* fixture.c - see fixture.h. */
 #include "api/fixture.h"
 
+#include <stdio.h>
+
+#include "settings/settings.h"
 #include "wire/names.h"
 
 /* --- the server ----------------------------------------------------------------------------------
@@ -28,6 +31,7 @@ open_owners(struct fixture *fixture)
     struct domains_options domains = {
         .store = fixture->store, .group = fixture->group, .dynamic = fixture->dynamic};
     EXPECT_OK(domains_open(&domains, fixture->arena, &fixture->domains));
+    EXPECT_OK(settings_open(fixture->store, fixture->dynamic, fixture->arena, &fixture->settings));
     fixture->matching = matching_new(&(struct matching_options){.store = fixture->store,
                                                                 .dynamic = fixture->dynamic,
                                                                 .metrics = fixture->metrics,
@@ -51,15 +55,35 @@ open_owners(struct fixture *fixture)
     atomic_store(&fixture->engine, opened);
 }
 
+static int64_t
+log_now(void *context)
+{
+    return clock_wall();
+}
+
+static void
+log_keep(void *context, const char *line, size_t length)
+{
+    struct fixture *fixture = context;
+    snprintf(fixture->logged, sizeof fixture->logged, "%.*s", (int)length, line);
+}
+
 static void
 open_door(struct fixture *fixture, const char *address)
 {
+    fixture->log = (struct log){.level = LOG_INFO,
+                                .service = "cadenza",
+                                .now = log_now,
+                                .sink = log_keep,
+                                .context = fixture};
     fixture->api = api_new(&(struct api_options){.domains = fixture->domains,
                                                  .group = fixture->group,
                                                  .dynamic = fixture->dynamic,
                                                  .engine = fixture->engine,
                                                  .matching = fixture->matching,
-                                                 .phase = &fixture->phase});
+                                                 .settings = fixture->settings,
+                                                 .phase = &fixture->phase,
+                                                 .log = &fixture->log});
     struct rpc_table table = api_table(fixture->api);
     fixture->service = rpc_service_new(&table, 1, NULL, fixture->metrics);
     struct grpc_server_options door = {.address = address,
@@ -162,6 +186,7 @@ fixture_close(struct fixture *fixture)
     engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
     matching_free(fixture->matching);
     domains_close(fixture->domains);
+    settings_close(fixture->settings);
     store_close(fixture->store);
     metrics_free(fixture->metrics);
     dynamic_free(fixture->dynamic);

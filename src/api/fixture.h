@@ -29,6 +29,7 @@ struct fixture {
     struct metrics *metrics;
     struct store *store;
     struct domains *domains;
+    struct settings *settings;
     struct matching *matching;
     _Atomic(struct engine *) engine;
     struct api *api;
@@ -36,6 +37,8 @@ struct fixture {
     struct grpc_server *server;
     struct grpc_client *client;
     _Atomic(enum server_phase) phase;
+    struct log log;
+    char logged[1024]; /* the newest line */
     /* Of the next calls. */
     int64_t timeout; /* ns; 0: sends none */
     const struct grpc_header *headers;

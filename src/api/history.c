@@ -100,7 +100,21 @@ read_question(struct rpc_call *call, struct history_question *question)
 /* --- the answer ----------------------------------------------------------------------------------
  */
 
-/* One page of the range; *next_event_id is where it ended. */
+/* A batch begins where the pages before ended. If none does, a token that was tampered with sent us
+ * there, or the history is damaged: is there anything at that place? */
+static struct error *
+explain_page(struct api *api, const struct history_question *question, struct history_range range,
+             struct error *err, struct arena *arena)
+{
+    struct history_page page;
+    range.is_first = true;
+    range.nodes_max = 1;
+    bool is_forged = question->has_token && err->kind == ERR_CORRUPT &&
+                     engine_read_history(api->options.engine, &range, arena, &page) == NULL;
+    return is_forged ? error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.") : err;
+}
+
+/* One page of the range. */
 static struct error *
 read_page(struct api *api, const struct history_question *question,
           const struct history_state *state, int64_t from, int64_t to, struct arena *arena,
@@ -114,7 +128,8 @@ read_page(struct api *api, const struct history_question *question,
         .bytes_max = PAGE_BYTES_MAX,
         .nodes_max = question->nodes_max,
     };
-    return engine_read_history(api->options.engine, &range, arena, page);
+    struct error *err = engine_read_history(api->options.engine, &range, arena, page);
+    return err == NULL ? NULL : explain_page(api, question, range, err, arena);
 }
 
 static struct slice
@@ -234,6 +249,11 @@ history_ask(struct api *api, struct history_question *question, bool may_wait, s
     *answer = (struct history_answer){.history = pieces_begin(arena)};
     err = question->wants_close_only ? ask_close(api, question, &state, arena, answer)
                                      : ask_all(api, question, &state, arena, answer);
+    if (err != NULL && err->kind == ERR_CORRUPT) { /* perhaps it was deleted meanwhile */
+        struct error *gone =
+            engine_history_state(api->options.engine, &question->key, arena, &state);
+        return gone != NULL ? gone : err;
+    }
     answer->must_wait = answer->must_wait && may_wait;
     if (err == NULL)
         pieces_wrap(&answer->history, RESPONSE_HISTORY);

@@ -1,5 +1,6 @@
 /* history_test.c - histories as clients read them. */
 #include "api/fixture.h"
+#include "api/tokens.h"
 #include "fiber/sync.h"
 #include "wire/names.h"
 
@@ -70,7 +71,15 @@ bad_tokens(struct fixture *fixture)
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "RunID in the request does not match the NextPageToken.");
     request->workflow_execution->run_id = "";
+    struct slice good = presence_read_bytes(request->next_page_token);
     request->next_page_token = presence_make_bytes(slice_text("garbage"));
+    err = READ;
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "Invalid NextPageToken.");
+    struct history_token forged; /* points between the two events that the run began with */
+    EXPECT_OK(history_token_read(good, fixture->arena, &forged));
+    forged.position = 2;
+    request->next_page_token = presence_make_bytes(history_token_write(&forged, fixture->arena));
     err = READ;
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Invalid NextPageToken.");
@@ -301,6 +310,56 @@ describe(struct fixture *fixture)
 TEST(history, a_run_is_described, "A-029", "A-237", "A-238", "A-239")
 {
     fixture_run(describe);
+}
+
+static API(WorkflowExecutionInfo) *
+describe_id(struct fixture *fixture, const char *workflow_id)
+{
+    API(DescribeWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    DESCRIBE_RUN;
+    EXPECT(response->pending_decision == NULL || !response->workflow_execution_info->is_cron);
+    return response->workflow_execution_info;
+}
+
+static void
+describe_cron(struct fixture *fixture)
+{
+    const API(CronOverlapPolicy) policy =
+        API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
+    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "cron");
+    API(StartWorkflowExecutionResponse) *started;
+    start->cron_schedule = (char *)"@every 1h";
+    start->cron_overlap_policy = policy;
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
+                           API_TYPE(start_workflow_execution_response), &started));
+    run_start(fixture, "plain");
+    EXPECT(!describe_id(fixture, "plain")->is_cron);
+    API(TerminateWorkflowExecutionRequest) *terminate =
+        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
+    API(TerminateWorkflowExecutionResponse) *terminated;
+    terminate->domain = "orders";
+    terminate->workflow_execution = fixture_execution(fixture, "cron");
+    for (int i = 0; i < 2; i++) { /* open, then terminated */
+        API(WorkflowExecutionInfo) *info = describe_id(fixture, "cron");
+        EXPECT(info->is_cron);
+        EXPECT_TEXT(info->cron_schedule, "@every 1h");
+        EXPECT_EQ(info->cron_overlap_policy, policy);
+        EXPECT_EQ(info->execution_time->seconds - info->start_time->seconds, 3600);
+        EXPECT_EQ(info->close_time != NULL, i == 1);
+        if (i == 0)
+            EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution",
+                                   &terminate->base,
+                                   API_TYPE(terminate_workflow_execution_response), &terminated));
+    }
+}
+
+TEST(history, a_run_by_a_schedule_is_described_with_it, "A-189", "A-237")
+{
+    fixture_run(describe_cron);
 }
 
 static void

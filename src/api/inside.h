@@ -12,6 +12,9 @@ struct api_loop {
     struct latch open;  /* as many */
     struct map *askers; /* query id → struct asker: queries that wait for an answer */
     size_t asked_bytes; /* of them, about */
+    unsigned diagnoses; /* that were asked for here */
+    bool is_diagnosing; /* a fiber works on them */
+    struct map *quotas; /* kind and domain → struct quota; NULL: none was asked for yet */
 };
 
 struct api {
@@ -19,6 +22,8 @@ struct api {
     atomic_bool is_draining;
     struct api_loop *loops; /* one each */
     unsigned loop_count;
+    struct quotas *quotas;
+    uint8_t *quota_kinds; /* by index of the method */
 };
 
 /* The api that a call came to. */
@@ -75,9 +80,20 @@ bool caller_answers_sticky_queries(const char *name, const char *feature_version
  * ERR_CLIENT_VERSION_NOT_SUPPORTED. */
 must_use struct error *caller_check_strong_queries(const struct caller *caller,
                                                    struct arena *arena);
+/* What belongs to this loop (parked.c). */
+struct api_loop *api_here(struct api *api);
 /* Hooks of the table. */
 struct error *api_admit(struct rpc_call *call);
 struct error *api_refine(struct rpc_call *call, struct error *err);
+
+/* --- quotas (quota.c) ----------------------------------------------------------------------------
+ */
+
+void quota_init(struct api *api);
+void quota_free(struct api *api);
+/* One more call about a domain that is there. Error: ERR_SERVICE_BUSY, it or the host had too many
+ * (H-026). No yield. */
+must_use struct error *quota_check(struct rpc_call *call, const char *domain);
 
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
@@ -91,12 +107,23 @@ struct error *api_update_domain(struct rpc_call *call);
 struct error *api_deprecate_domain(struct rpc_call *call);
 struct error *api_failover_domain(struct rpc_call *call);
 struct error *api_delete_domain(struct rpc_call *call);
+struct error *api_get_isolation_groups(struct rpc_call *call);
+struct error *api_update_isolation_groups(struct rpc_call *call);
 struct error *api_list_failover_history(struct rpc_call *call);
+struct error *api_get_async_configuration(struct rpc_call *call);
+struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
+struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_get_dynamic_config(struct rpc_call *call);
+struct error *api_update_dynamic_config(struct rpc_call *call);
+struct error *api_restore_dynamic_config(struct rpc_call *call);
+struct error *api_list_dynamic_config(struct rpc_call *call);
 
 struct error *api_start_workflow(struct rpc_call *call);
 struct error *api_signal_workflow(struct rpc_call *call);
 struct error *api_signal_with_start(struct rpc_call *call);
+struct error *api_start_workflow_later(struct rpc_call *call);
+struct error *api_signal_with_start_later(struct rpc_call *call);
 struct error *api_request_cancel_workflow(struct rpc_call *call);
 struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);
@@ -106,6 +133,7 @@ struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_get_history(struct rpc_call *call);
 struct error *api_query_workflow(struct rpc_call *call);
+struct error *api_diagnose_workflow(struct rpc_call *call);
 
 struct error *api_poll_decision(struct rpc_call *call);
 struct error *api_poll_activity(struct rpc_call *call);

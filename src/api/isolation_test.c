@@ -7,7 +7,7 @@
         SLICE_LITERAL(name_), SLICE_LITERAL(value_)                                                \
     }
 
-/* A domain with a drained group: it comes from another cluster, since nobody can drain one here. */
+/* A domain with a drained group, as it comes from another cluster. */
 static void
 add_domain(struct fixture *fixture)
 {
@@ -160,4 +160,44 @@ all_headers(struct fixture *fixture)
 TEST(isolation, the_group_that_a_client_is_in_is_kept_with_the_run_that_it_starts, "A-002")
 {
     fixture_run(all_headers);
+}
+
+#define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
+
+static void
+groups_are_set(struct fixture *fixture)
+{
+    struct arena *arena = fixture->arena;
+    ADMIN(UpdateDomainIsolationGroupsRequest) *update =
+        message_new(arena, ADMIN_TYPE(update_domain_isolation_groups_request));
+    ADMIN(UpdateDomainIsolationGroupsResponse) *updated;
+    update->domain = "orders";
+    EXPECT_KIND(fixture_call(fixture, ADMIN_API "UpdateDomainIsolationGroups", &update->base,
+                             ADMIN_TYPE(update_domain_isolation_groups_response), &updated),
+                ERR_BAD_REQUEST);
+    API(IsolationGroupPartition) *zone = message_new(arena, API_TYPE(isolation_group_partition));
+    zone->name = "zone-1";
+    zone->state = API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
+    update->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
+    update->isolation_groups->n_isolation_groups = 1;
+    update->isolation_groups->isolation_groups = &zone;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "UpdateDomainIsolationGroups", &update->base,
+                           ADMIN_TYPE(update_domain_isolation_groups_response), &updated));
+    ADMIN(GetDomainIsolationGroupsRequest) *get =
+        message_new(arena, ADMIN_TYPE(get_domain_isolation_groups_request));
+    ADMIN(GetDomainIsolationGroupsResponse) *got;
+    get->domain = "orders";
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetDomainIsolationGroups", &get->base,
+                           ADMIN_TYPE(get_domain_isolation_groups_response), &got));
+    EXPECT_EQ(got->isolation_groups->n_isolation_groups, 1);
+    EXPECT_TEXT(got->isolation_groups->isolation_groups[0]->name, "zone-1");
+    get->domain = "nobody";
+    EXPECT_KIND(fixture_call(fixture, ADMIN_API "GetDomainIsolationGroups", &get->base,
+                             ADMIN_TYPE(get_domain_isolation_groups_response), &got),
+                ERR_ENTITY_NOT_EXISTS);
+}
+
+TEST(isolation, operators_set_the_groups_of_a_domain, "D-032")
+{
+    fixture_run(groups_are_set);
 }

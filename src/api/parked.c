@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "matching/matching.h"
 
-static struct api_loop *
-here(struct api *api)
+struct api_loop *
+api_here(struct api *api)
 {
     unsigned index = loop_index(loop_self());
     check(index < api->loop_count);
@@ -31,8 +31,8 @@ parked_begin(struct parked *parked, struct rpc_call *call)
     check(parked->api == api_of(call));
     parked->call = call;
     parked->deadline = grpc_call_deadline(call->grpc);
-    list_push_back(&here(parked->api)->parked, &parked->node);
-    latch_add(&here(parked->api)->open, 1);
+    list_push_back(&api_here(parked->api)->parked, &parked->node);
+    latch_add(&api_here(parked->api)->open, 1);
     rpc_park(call, caller_gone, parked);
 }
 
@@ -48,7 +48,7 @@ parked_answer(struct parked *parked, struct error *err)
 void
 parked_end(struct parked *parked)
 {
-    struct api_loop *loop = here(parked->api);
+    struct api_loop *loop = api_here(parked->api);
     check(parked->call == NULL);
     list_remove(&parked->node);
     latch_done(&loop->open);
@@ -78,6 +78,7 @@ api_new(const struct api_options *options)
     struct api *api = memory_zalloc(1, sizeof *api);
     api->options = *options;
     api->loop_count = loop_count();
+    quota_init(api);
     api->loops = memory_zalloc(api->loop_count, sizeof *api->loops);
     for (unsigned i = 0; i < api->loop_count; i++) {
         list_init(&api->loops[i].parked);
@@ -92,7 +93,7 @@ static void
 hurry_all(void *argument)
 {
     struct api *api = argument;
-    list_each_safe(node, &here(api)->parked) {
+    list_each_safe(node, &api_here(api)->parked) {
         struct parked *parked = list_entry(node, struct parked, node);
         parked->hurry(parked);
     }
@@ -111,7 +112,7 @@ static void
 wait_for_all(void *argument)
 {
     struct api *api = argument;
-    latch_wait(&here(api)->open);
+    latch_wait(&api_here(api)->open);
 }
 
 void
@@ -120,6 +121,7 @@ api_free(struct api *api)
     on_each_loop(api, wait_for_all);
     for (unsigned i = 0; i < api->loop_count; i++)
         map_free(api->loops[i].askers);
+    quota_free(api);
     memory_free(api->loops);
     memory_free(api);
 }

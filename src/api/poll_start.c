@@ -15,7 +15,6 @@
 
 #define ATTEMPTS_MAX 4
 #define FIRST_PAUSE  (5 * NS_PER_MS) /* doubled each time */
-#define STANDBY_WAIT NS_PER_S        /* of a task whose domain is not active here */
 
 /* A start as it is asked for. */
 struct starting {
@@ -45,7 +44,7 @@ ask_engine(struct starting *starting)
 enum verdict {
     TASK_IS_VOID,     /* nobody will ever start it */
     TASK_COMES_AGAIN, /* its row stands; whoever has the shard offers it */
-    TASK_MUST_WAIT,   /* it stays with its list until its domain is active here again */
+    TASK_MUST_WAIT,   /* its run is not active here: its shard keeps it until it is */
     TASK_IS_IN_DOUBT, /* it may have been started by us */
 };
 
@@ -60,6 +59,7 @@ judge(const struct error *err)
     case ERR_SHARD_OWNERSHIP_LOST:
         return TASK_COMES_AGAIN;
     case ERR_DOMAIN_NOT_ACTIVE:
+    case ERR_BAD_REQUEST: /* the domain has no such cluster attribute */
         return TASK_MUST_WAIT;
     default:
         return TASK_IS_IN_DOUBT;
@@ -175,17 +175,6 @@ answer_activity(struct starting *starting)
 /* --- the fiber -----------------------------------------------------------------------------------
  */
 
-/* Nobody offers it again, its row counts as offered; and a task that went back at once would go
- * around for as long as somebody polls. */
-static void
-hold(struct starting *starting)
-{
-    mark("task_waits_for_its_domain");
-    if (fiber_sleep(STANDBY_WAIT, starting->arena) != NULL)
-        mark("task_held_shorter"); /* the caller's time is over */
-    matching_return(starting->waiting->parked.api->options.matching, starting->task);
-}
-
 static void
 give_up(struct starting *starting, const struct error *err)
 {
@@ -205,7 +194,8 @@ give_up(struct starting *starting, const struct error *err)
         matching_return(options->matching, starting->task);
         break;
     case TASK_MUST_WAIT:
-        hold(starting);
+        mark("task_waits_for_its_domain");
+        matching_finish(options->matching, starting->task);
         break;
     case TASK_IS_IN_DOUBT:
         matching_return(options->matching, starting->task);

@@ -285,6 +285,9 @@ asker_proceed(void *argument)
     if (parked->call != NULL && !take_shard_end(asker)) {
         struct query_view view;
         struct error *err = atomic_load(&parked->api->is_draining) ? draining_error(asker) : NULL;
+        if (err == NULL && !asker->is_admitted)
+            err = engine_admit(parked->api->options.engine, &asker->key, parked->arena);
+        asker->is_admitted = true;
         if (err == NULL)
             err = engine_query_view(parked->api->options.engine, &asker->key, asker->is_strong,
                                     parked->arena, &view);

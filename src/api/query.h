@@ -38,6 +38,7 @@ struct asker {
     const char *domain_name;
     struct run_key key; /* once looked at: of one run */
     struct slice question;
+    bool is_admitted; /* it was counted as a call of its workflow id */
     bool is_strong;
     API(QueryRejectCondition) reject_condition;
     int64_t first_deadline; /* until then a decision must have been completed, monotonic */

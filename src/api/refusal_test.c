@@ -77,11 +77,21 @@ start_times(struct fixture *fixture)
                          "A valid DelayStartSeconds is not set on request.");
     EXPECT_START_REFUSED(fixture, request->jitter_start = presence_make_duration(arena, -5),
                          "A valid JitterStartSeconds is not set on request (negative).");
-    EXPECT_START_REFUSED(fixture, request->cron_schedule = "@hourly",
-                         "CronSchedule is not served by this version.");
+    EXPECT_START_REFUSED(fixture,
+                         (request->jitter_start = presence_make_duration(arena, 61),
+                          request->cron_schedule = (char *)"* * * * *"),
+                         "A valid JitterStartSeconds is not set on request (larger than cron "
+                         "duration).");
+    EXPECT_START_REFUSED(
+        fixture, request->cron_schedule = (char *)"* * * *",
+        "Invalid CronSchedule, failed to parse: \"* * * *\", err: expected exactly "
+        "5 fields, found 4: [* * * *]");
+    EXPECT_START_REFUSED(fixture, request->cron_schedule = (char *)"0 0 31 4 *",
+                         "Invalid CronSchedule, no next firing time found, maybe impossible date: "
+                         "\"0 0 31 4 *\"");
 }
 
-TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035")
+TEST(refusal, times_of_a_start_must_make_sense, "A-033", "A-035", "A-182")
 {
     fixture_run(start_times);
 }
@@ -140,8 +150,18 @@ blobs(struct fixture *fixture)
     request->memo->n_fields = 1;
     request->memo->fields = &entry;
     EXPECT_REFUSED(try_start(fixture, request), "Blob data size exceeds limit.");
+    EXPECT(strstr(fixture->logged, "Blob size exceeds limit.") != NULL);
+    fixture->logged[0] = '\0';
     entry->value = fixture_payload(fixture, long_name(fixture, 20));
     EXPECT_OK(try_start(fixture, request));
+    EXPECT_TEXT(fixture->logged, ""); /* far from the default */
+    fixture_set(fixture, "limit.blobSize.error:\n- value: 100\n"
+                         "limit.blobSize.warn:\n- value: 99\n");
+    request->request_id = fixture_uuid(fixture);
+    request->workflow_id = "large";
+    EXPECT_OK(try_start(fixture, request));
+    EXPECT(strstr(fixture->logged, "Blob size close to the limit.") != NULL);
+    EXPECT(strstr(fixture->logged, "\"large\"") != NULL);
 
     API(SignalWorkflowExecutionRequest) *signal =
         message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
@@ -235,10 +255,17 @@ deprecated(struct fixture *fixture)
     end->workflow_execution = fixture_execution(fixture, "wf");
     EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,
                            API_TYPE(terminate_workflow_execution_response), &ended));
+    API(DeleteDomainRequest) *deletion =
+        message_new(fixture->arena, API_TYPE(delete_domain_request));
+    API(DeleteDomainResponse) *deleted;
+    deletion->name = "orders"; /* its runs are over, but still to be read */
+    EXPECT_REFUSED(fixture_call(fixture, DOMAIN_API "DeleteDomain", &deletion->base,
+                                API_TYPE(delete_domain_response), &deleted),
+                   "Domain still have workflow execution history.");
 }
 
 TEST(refusal, a_deprecated_domain_takes_no_runs_and_no_signals_but_lets_them_be_ended, "A-045",
-     "A-136", "A-197")
+     "A-136", "A-197", "D-025", "D-027")
 {
     fixture_run(deprecated);
 }

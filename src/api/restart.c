@@ -30,6 +30,10 @@ read_first_event(struct rpc_call *call, const struct run_key *key, struct histor
         .nodes_max = 1,
     };
     err = engine_read_history(engine, &range, call->arena, &page);
+    if (err != NULL && err->kind == ERR_CORRUPT) { /* perhaps it was deleted meanwhile */
+        struct error *gone = engine_history_state(engine, key, call->arena, state);
+        return gone != NULL && gone->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
+    }
     if (err != NULL || page.count == 0)
         return err;
     ProtobufCMessage *history = NULL;

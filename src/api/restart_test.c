@@ -114,6 +114,33 @@ TEST(restart, it_is_spread_in_time_again_if_the_start_was, "A-048")
 }
 
 static void
+keeps_schedule(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
+    API(StartWorkflowExecutionResponse) *first;
+    const char *run_id = NULL;
+    request->cron_schedule = (char *)"@every 5s";
+    request->cron_overlap_policy = API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
+                           API_TYPE(start_workflow_execution_response), &first));
+    EXPECT_OK(restart(fixture, "wf", "", &run_id));
+    const API(WorkflowExecutionStartedEventAttributes) *started = started_event(fixture, run_id);
+    EXPECT_TEXT(started->cron_schedule, "@every 5s");
+    EXPECT_EQ(started->cron_overlap_policy, request->cron_overlap_policy);
+    EXPECT_EQ(started->first_decision_task_backoff->seconds, 5); /* its first fire is to come */
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_TEXT(task->workflow_execution->run_id, run_id);
+    run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
+    task = poll_decision(fixture, "work"); /* and it goes on */
+    EXPECT(strcmp(task->workflow_execution->run_id, run_id) != 0);
+}
+
+TEST(restart, it_runs_by_its_schedule_again, "A-048")
+{
+    fixture_run(keeps_schedule);
+}
+
+static void
 in_place(struct fixture *fixture)
 {
     const char *first = run_start(fixture, "wf"), *second, *third;

@@ -2,8 +2,14 @@
 #include "api/tokens.h"
 
 #include "api/json.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
+#include "wire/message.h"
+#include "wire/names.h"
 
 #define POSITION_BYTES 8
+/* Kinds of events: of a decision that is not stored. */
+#define SCHEDULED API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_SCHEDULED_EVENT_ATTRIBUTES)
+#define STARTED   API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_STARTED_EVENT_ATTRIBUTES)
 
 /* --- tasks ---------------------------------------------------------------------------------------
  */
@@ -193,6 +199,21 @@ read_history_member(struct json_reader *reader, const char *name, struct history
         object_skip(reader);
 }
 
+/* Are they what we put there: the events of a decision that is not stored? */
+static bool
+transient_is_ours(struct slice records, struct arena *arena)
+{
+    API(History) *history = NULL;
+    if (message_decode(arena, API_TYPE(history), records, &history) != NULL)
+        return false;
+    for (size_t i = 0; i < history->n_events; i++) {
+        API(HistoryEvent__AttributesCase) kind = history->events[i]->attributes_case;
+        if (kind != SCHEDULED && kind != STARTED)
+            return false;
+    }
+    return true;
+}
+
 struct error *
 history_token_read(struct slice bytes, struct arena *arena, struct history_token *token)
 {
@@ -205,6 +226,7 @@ history_token_read(struct slice bytes, struct arena *arena, struct history_token
     bool is_good = object_end(&reader) && read_position(position, &token->position) &&
                    token->run_id[0] != '\0' && token->first_event_id >= 1 &&
                    token->next_event_id >= token->first_event_id &&
-                   token->position <= token->next_event_id;
+                   token->position <= token->next_event_id &&
+                   transient_is_ours(token->transient, arena);
     return is_good ? NULL : error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
 }

@@ -2,6 +2,9 @@
 #include "api/tokens.h"
 
 #include "base/test.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
+#include "wire/message.h"
+#include "wire/names.h"
 
 static const struct task_token sample = {
     .domain_id = "d-1",
@@ -71,6 +74,47 @@ TEST(tokens, a_malformed_task_token_is_a_bad_request)
     }
 }
 
+/* One event, as History has it; kind 0: an event without anything. */
+static struct slice
+event_record(API(HistoryEvent__AttributesCase) kind, struct arena *arena)
+{
+    API(History) *history = message_new(arena, API_TYPE(history));
+    API(HistoryEvent) *event = message_new(arena, API_TYPE(history_event));
+    event->attributes_case = kind;
+    event->decision_task_scheduled_event_attributes =
+        message_new(arena, API_TYPE(decision_task_scheduled_event_attributes));
+    history->events = &event;
+    history->n_events = 1;
+    return message_encode(arena, &history->base);
+}
+#define SCHEDULED API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_SCHEDULED_EVENT_ATTRIBUTES)
+
+/* What it holds goes into the answer, and is read where the answer has another form. */
+TEST(tokens, a_page_token_carries_events_of_a_decision_and_nothing_else, "A-228")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    const struct {
+        struct slice transient;
+        bool is_good;
+    } cases[] = {
+        {{0}, true},
+        {event_record(SCHEDULED, arena), true},
+        {event_record(0, arena), false},
+        {slice_text("\x0a\x01x"), false},
+        {slice_text("\x0a\x7f"), false},
+    };
+    for (size_t i = 0; i < array_length(cases); i++) {
+        struct history_token read, token = {.run_id = "r",
+                                            .first_event_id = 1,
+                                            .next_event_id = 2,
+                                            .transient = cases[i].transient};
+        struct error *err = history_token_read(history_token_write(&token, arena), arena, &read);
+        EXPECT_EQ(err == NULL, cases[i].is_good);
+        if (err != NULL)
+            EXPECT_KIND(err, ERR_BAD_REQUEST);
+    }
+}
+
 TEST(tokens, a_page_token_says_where_to_go_on)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -80,7 +124,7 @@ TEST(tokens, a_page_token_says_where_to_go_on)
         .next_event_id = 90,
         .is_running = true,
         .position = 41,
-        .transient = slice_text("\x0a\x01x"),
+        .transient = event_record(SCHEDULED, arena),
         .branch = slice_text("0123456789"),
     };
     struct slice bytes = history_token_write(&token, arena);

@@ -38,6 +38,7 @@ found_domain(struct rpc_call *call, const struct domain *domain, struct call_dom
     *found = (struct call_domain){.id = arena_text(call->arena, domain->id),
                                   .name = arena_text(call->arena, domain->name),
                                   .domain = domain};
+    rpc_note_domain(call, found->name);
 }
 
 struct error *
@@ -51,8 +52,9 @@ validate_domain(struct rpc_call *call, const char *name, struct call_domain *fou
     const struct domain *domain = domains_find_name(api->options.domains, name);
     if (domain == NULL)
         return domain_error_unknown(name, call->arena);
+    bool is_first = !rpc_has_domain(call); /* a handler may ask for another domain too */
     found_domain(call, domain, found);
-    return NULL;
+    return is_first ? quota_check(call, found->name) : NULL;
 }
 
 struct error *
@@ -120,7 +122,18 @@ validate_blob_max(const struct limits *limits)
 struct error *
 validate_blob(const struct limits *limits, size_t size)
 {
-    if (size <= validate_blob_max(limits))
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = limits->domain;
+    bool is_large =
+        (int64_t)size > dynamic_integer(limits->dynamic, DYNAMIC_BLOB_SIZE_WARN, &filter);
+    bool is_good = size <= validate_blob_max(limits);
+    if (is_large || !is_good)
+        log_warn(limits->log,
+                 is_good ? "Blob size close to the limit." : "Blob size exceeds limit.",
+                 log_text("wf-domain-name", limits->domain),
+                 log_text("wf-id", limits->workflow_id == NULL ? "" : limits->workflow_id),
+                 log_number("wf-size", (int64_t)size));
+    if (is_good)
         return NULL;
     return error_new(limits->arena, ERR_BAD_REQUEST, "Blob data size exceeds limit.");
 }

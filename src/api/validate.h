@@ -5,6 +5,7 @@
 #ifndef CADENZA_API_VALIDATE_H
 #define CADENZA_API_VALIDATE_H
 
+#include "base/log.h"
 #include "config/dynamic.h"
 #include "domain/domain.h"
 #include "rpc/service.h"
@@ -17,6 +18,8 @@ struct limits {
     const struct dynamic *dynamic;
     const char *domain; /* its name */
     struct arena *arena;
+    const struct log *log;   /* where to tell what comes near a limit; NULL: nowhere */
+    const char *workflow_id; /* of the run that it is about, for the log; NULL: of none */
 };
 
 /* A domain that a call is about. */
@@ -25,8 +28,8 @@ struct call_domain {
     const struct domain *domain; /* until the next yield */
 };
 
-/* The domain of a request by its name: set, not too long, and there. Error also:
- * ERR_ENTITY_NOT_EXISTS. */
+/* The domain of a request by its name: set, not too long, there, and within its quota. Errors also:
+ * ERR_ENTITY_NOT_EXISTS, ERR_SERVICE_BUSY. */
 must_use struct error *validate_domain(struct rpc_call *call, const char *name,
                                        struct call_domain *found);
 /* By the id in a token; sets the limits' domain too. Error also: ERR_ENTITY_NOT_EXISTS. */
@@ -52,6 +55,7 @@ must_use struct error *validate_task_list(const struct limits *limits, const API
 must_use struct error *validate_retry_policy(const API(RetryPolicy) *policy, struct arena *arena);
 /* The most bytes that a payload may have. */
 size_t validate_blob_max(const struct limits *limits);
+/* A large one that is not too large is told in the log. */
 must_use struct error *validate_blob(const struct limits *limits, size_t size);
 size_t validate_payload_size(const API(Payload) *payload);
 

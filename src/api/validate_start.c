@@ -1,6 +1,8 @@
 /* validate_start.c - what is wrong with a request to start a run. See validate.h. */
 #include "api/validate.h"
 #include "base/uuid.h"
+#include "engine/command/schedule.h"
+#include "fiber/clock.h"
 #include "wire/presence.h"
 
 static struct error *
@@ -152,6 +154,20 @@ check_lengths(const struct limits *limits, const API(StartWorkflowExecutionReque
     return err;
 }
 
+/* The schedule must be one, and jitter must not reach beyond the next fire. */
+static struct error *
+check_schedule(const struct limits *limits, const API(StartWorkflowExecutionRequest) *request)
+{
+    const char *fault = schedule_fault(request->cron_schedule, clock_wall(), limits->arena);
+    if (fault != NULL)
+        return bad(limits->arena, fault);
+    int64_t jitter = request->jitter_start == NULL ? 0 : request->jitter_start->seconds;
+    if (request->cron_schedule[0] == '\0' || jitter <= schedule_period(request->cron_schedule))
+        return NULL;
+    return bad(limits->arena, "A valid JitterStartSeconds is not set on request (larger than cron "
+                              "duration).");
+}
+
 struct error *
 validate_start(const struct limits *limits, const API(StartWorkflowExecutionRequest) *request,
                bool needs_uuid)
@@ -166,9 +182,9 @@ validate_start(const struct limits *limits, const API(StartWorkflowExecutionRequ
     if (err == NULL)
         err = check_times(limits, request);
     if (err == NULL)
+        err = check_schedule(limits, request);
+    if (err == NULL)
         err = check_enums(limits, request);
-    if (err == NULL && request->cron_schedule[0] != '\0') /* rather than run it once */
-        err = bad(limits->arena, "CronSchedule is not served by this version.");
     return err;
 }
 

@@ -1,5 +1,5 @@
 /* workflow.c - WorkflowAPI: what clients ask of runs and task lists. Deciding is engine/'s; here is
- * what is refused at the door, and how answers look. History is history.c. */
+ * what is refused at the door, and how answers look. Starts are start.c, history is history.c. */
 #include "api/inside.h"
 #include "api/validate.h"
 #include "engine/engine.h"
@@ -9,85 +9,10 @@
 static struct limits
 limits_of(struct rpc_call *call, const char *domain)
 {
-    return (struct limits){api_of(call)->options.dynamic, domain, call->arena};
-}
-
-/* --- start ---------------------------------------------------------------------------------------
- */
-
-/* The door's part of a start: *domain is where it goes to. */
-static struct error *
-admit_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
-            bool needs_uuid, struct call_domain *domain)
-{
-    struct limits limits = limits_of(call, request->domain);
-    struct error *err = validate_start(&limits, request, needs_uuid);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, domain);
-    if (err == NULL)
-        err = validate_not_deprecated(domain, call->arena);
-    if (err == NULL)
-        err = validate_start_blobs(&limits, request);
-    if (err == NULL)
-        err = validate_isolation(call, domain);
-    return err;
-}
-
-struct error *
-api_start_workflow(struct rpc_call *call)
-{
-    const API(StartWorkflowExecutionRequest) *request =
-        (const API(StartWorkflowExecutionRequest) *)call->request;
-    API(StartWorkflowExecutionResponse) *response =
-        (API(StartWorkflowExecutionResponse) *)call->response;
-    struct call_domain domain;
-    struct error *err = admit_start(call, request, true, &domain);
-    if (err != NULL)
-        return err;
-    struct caller_partition partition;
-    api_caller_partition(call, &partition);
-    struct start_command command = {.request = request,
-                                    .partition_keys = partition.keys,
-                                    .partition_values = partition.values,
-                                    .partition_count = partition.count};
-    struct start_answer answer = {0};
-    err = engine_start(api_of(call)->options.engine, domain.id, &command, call->arena, &answer);
-    if (err == NULL)
-        response->run_id = (char *)answer.run_id;
-    return err;
-}
-
-struct error *
-api_signal_with_start(struct rpc_call *call)
-{
-    const API(SignalWithStartWorkflowExecutionRequest) *request =
-        (const API(SignalWithStartWorkflowExecutionRequest) *)call->request;
-    API(SignalWithStartWorkflowExecutionResponse) *response =
-        (API(SignalWithStartWorkflowExecutionResponse) *)call->response;
-    if (request->start_request == NULL)
-        return error_new(call->arena, ERR_BAD_REQUEST, "Request is nil.");
-    struct limits limits = limits_of(call, request->start_request->domain);
-    struct call_domain domain;
-    struct error *err = admit_start(call, request->start_request, false, &domain);
-    if (err == NULL)
-        err = validate_signal_name(&limits, request->signal_name);
-    if (err == NULL)
-        err = validate_blob(&limits, validate_payload_size(request->signal_input));
-    if (err != NULL)
-        return err;
-    struct caller_partition partition;
-    api_caller_partition(call, &partition);
-    struct start_command command = {.request = request->start_request,
-                                    .signal = request,
-                                    .partition_keys = partition.keys,
-                                    .partition_values = partition.values,
-                                    .partition_count = partition.count};
-    struct start_answer answer = {0};
-    err = engine_signal_with_start(api_of(call)->options.engine, domain.id, &command, call->arena,
-                                   &answer);
-    if (err == NULL)
-        response->run_id = (char *)answer.run_id;
-    return err;
+    return (struct limits){.dynamic = api_of(call)->options.dynamic,
+                           .domain = domain,
+                           .arena = call->arena,
+                           .log = api_of(call)->options.log};
 }
 
 /* --- runs that are there -------------------------------------------------------------------------
@@ -123,6 +48,8 @@ api_signal_workflow(struct rpc_call *call)
         err = validate_length(&limits, DYNAMIC_REQUEST_ID_LENGTH, request->request_id, "RequestID");
     if (err == NULL)
         err = validate_domain(call, request->domain, &domain);
+    if (err == NULL)
+        limits.workflow_id = request->workflow_execution->workflow_id;
     if (err == NULL)
         err = validate_blob(&limits, validate_payload_size(request->signal_input));
     if (err == NULL)

@@ -22,10 +22,11 @@
 
 /* Upper bounds of the buckets, and how Prometheus is to see them; a last one without bound follows.
  */
-static const struct {
-    int64_t nanoseconds;
+struct bound {
+    int64_t value;
     const char *text;
-} bounds[] = {
+};
+static const struct bound seconds[] = {
     {MILLISECOND / 10, "0.0001"},
     {MILLISECOND / 4, "0.00025"},
     {MILLISECOND / 2, "0.0005"},
@@ -46,7 +47,13 @@ static const struct {
     {SECOND * 50, "50"},
     {SECOND * 100, "100"},
 };
-#define BUCKET_COUNT (array_length(bounds) + 1)
+static const struct bound counts[] = {
+    {1, "1"},         {2, "2"},         {5, "5"},         {10, "10"},
+    {20, "20"},       {50, "50"},       {100, "100"},     {200, "200"},
+    {500, "500"},     {1000, "1000"},   {2000, "2000"},   {5000, "5000"},
+    {10000, "10000"}, {20000, "20000"}, {50000, "50000"}, {100000, "100000"},
+};
+#define BUCKET_COUNT (array_length(seconds) + 1) /* there are fewer for counts */
 
 /* The values of the series that all share once a family is full. */
 static const char *const other[METRICS_LABELS_MAX] = {"other", "other", "other", "other"};
@@ -60,18 +67,27 @@ struct gauge {
 };
 
 struct histogram {
+    const struct bound *bounds;
+    size_t bound_count;
     _Atomic uint64_t buckets[BUCKET_COUNT]; /* each for itself, not summed up */
-    _Atomic int64_t sum;                    /* nanoseconds */
+    _Atomic int64_t sum;                    /* nanoseconds or a count */
 };
 
-enum kind { KIND_COUNTER, KIND_GAUGE, KIND_HISTOGRAM };
+/* Two windows, each (number << 32 | highest value): an odd one and an even one. */
+struct peak {
+    _Atomic uint64_t windows[2];
+    _Atomic uint32_t newest;
+};
+
+enum kind { KIND_COUNTER, KIND_GAUGE, KIND_PEAK, KIND_HISTOGRAM, KIND_COUNTS, KIND_COUNT };
 
 struct series {
     const char *values[METRICS_LABELS_MAX];
     union {
         struct counter counter;
         struct gauge gauge;
-        struct histogram histogram; /* the block ends earlier for the other two */
+        struct peak peak;
+        struct histogram histogram; /* the block ends earlier for the others */
     } number;
 };
 
@@ -168,8 +184,25 @@ family_check(const struct family *family, enum kind kind, const char *const *lab
 static size_t
 series_size(enum kind kind)
 {
-    size_t start = offsetof(struct series, number);
-    return start + (kind == KIND_HISTOGRAM ? sizeof(struct histogram) : sizeof(struct counter));
+    static const size_t sizes[KIND_COUNT] = {[KIND_COUNTER] = sizeof(struct counter),
+                                             [KIND_GAUGE] = sizeof(struct gauge),
+                                             [KIND_PEAK] = sizeof(struct peak),
+                                             [KIND_HISTOGRAM] = sizeof(struct histogram),
+                                             [KIND_COUNTS] = sizeof(struct histogram)};
+    return offsetof(struct series, number) + sizes[kind];
+}
+
+static void
+series_init(struct series *series, enum kind kind)
+{
+    struct histogram *histogram = &series->number.histogram;
+    if (kind == KIND_HISTOGRAM) {
+        histogram->bounds = seconds;
+        histogram->bound_count = array_length(seconds);
+    } else if (kind == KIND_COUNTS) {
+        histogram->bounds = counts;
+        histogram->bound_count = array_length(counts);
+    }
 }
 
 /* The series of a family with these values, made if it is new and there is room; else NULL. For
@@ -183,6 +216,7 @@ family_series(struct metrics *metrics, struct family *family, const char *const 
     struct series *series = tree_get(family->series, buffer_slice(&key));
     if (series == NULL && (values == other || tree_count(family->series) < METRICS_SERIES_MAX)) {
         series = arena_zalloc(metrics->arena, 1, series_size(family->kind));
+        series_init(series, family->kind);
         for (int i = 0; i < family->label_count; i++)
             series->values[i] = arena_text(metrics->arena, values[i]);
         tree_put(family->series, buffer_slice(&key), series);
@@ -237,6 +271,19 @@ metrics_histogram(struct metrics *metrics, const char *name, const char *help,
     return &lookup(metrics, KIND_HISTOGRAM, name, help, labels)->number.histogram;
 }
 
+struct histogram *
+metrics_histogram_counts(struct metrics *metrics, const char *name, const char *help,
+                         const char *const *labels)
+{
+    return &lookup(metrics, KIND_COUNTS, name, help, labels)->number.histogram;
+}
+
+struct peak *
+metrics_peak(struct metrics *metrics, const char *name, const char *help, const char *const *labels)
+{
+    return &lookup(metrics, KIND_PEAK, name, help, labels)->number.peak;
+}
+
 /* ---- the numbers ---- */
 
 void
@@ -270,13 +317,13 @@ gauge_value(const struct gauge *gauge)
 }
 
 void
-histogram_observe(struct histogram *histogram, int64_t nanoseconds)
+histogram_observe(struct histogram *histogram, int64_t value)
 {
     size_t bucket = 0;
-    while (bucket < array_length(bounds) && nanoseconds > bounds[bucket].nanoseconds)
+    while (bucket < histogram->bound_count && value > histogram->bounds[bucket].value)
         bucket++;
     atomic_fetch_add_explicit(&histogram->buckets[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&histogram->sum, nanoseconds, memory_order_relaxed);
+    atomic_fetch_add_explicit(&histogram->sum, value, memory_order_relaxed);
 }
 
 uint64_t
@@ -286,6 +333,36 @@ histogram_count(const struct histogram *histogram)
     for (size_t i = 0; i < BUCKET_COUNT; i++)
         count += atomic_load_explicit(&histogram->buckets[i], memory_order_relaxed);
     return count;
+}
+
+void
+peak_raise(struct peak *peak, uint32_t window, uint32_t value)
+{
+    _Atomic uint64_t *place = &peak->windows[window % 2];
+    uint64_t wanted = (uint64_t)window << 32 | value;
+    uint64_t there = atomic_load_explicit(place, memory_order_relaxed);
+    while (wanted > there)
+        if (atomic_compare_exchange_weak_explicit(place, &there, wanted, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            break;
+    uint32_t newest = atomic_load_explicit(&peak->newest, memory_order_relaxed);
+    while (window > newest)
+        if (atomic_compare_exchange_weak_explicit(&peak->newest, &newest, window,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            break;
+}
+
+uint32_t
+peak_value(const struct peak *peak)
+{
+    uint32_t newest = atomic_load_explicit(&peak->newest, memory_order_relaxed), highest = 0;
+    for (size_t i = 0; i < array_length(peak->windows); i++) {
+        uint64_t there = atomic_load_explicit(&peak->windows[i], memory_order_relaxed);
+        bool is_late = (there >> 32) + 1 >= newest;
+        if (is_late && (uint32_t)there > highest)
+            highest = (uint32_t)there;
+    }
+    return highest;
 }
 
 /* ---- the page ---- */
@@ -333,15 +410,18 @@ put_histogram(struct buffer *page, const struct family *family, const struct ser
 {
     const struct histogram *histogram = &series->number.histogram;
     uint64_t count = 0;
-    for (size_t i = 0; i < BUCKET_COUNT; i++) {
-        const char *bound = i < array_length(bounds) ? bounds[i].text : "+Inf";
+    for (size_t i = 0; i <= histogram->bound_count; i++) {
+        const char *bound = i < histogram->bound_count ? histogram->bounds[i].text : "+Inf";
         count += atomic_load_explicit(&histogram->buckets[i], memory_order_relaxed);
         put_series_name(page, family, series, "_bucket", bound);
         buffer_append_format(page, "%" PRIu64 "\n", count);
     }
     int64_t sum = atomic_load_explicit(&histogram->sum, memory_order_relaxed);
     put_series_name(page, family, series, "_sum", NULL);
-    buffer_append_format(page, "%.9f\n", (double)sum / (double)SECOND);
+    if (family->kind == KIND_COUNTS)
+        buffer_append_format(page, "%" PRId64 "\n", sum);
+    else
+        buffer_append_format(page, "%.9f\n", (double)sum / (double)SECOND);
     put_series_name(page, family, series, "_count", NULL);
     buffer_append_format(page, "%" PRIu64 "\n", count);
 }
@@ -349,13 +429,15 @@ put_histogram(struct buffer *page, const struct family *family, const struct ser
 static void
 put_series(struct buffer *page, const struct family *family, const struct series *series)
 {
-    if (family->kind == KIND_HISTOGRAM) {
+    if (family->kind == KIND_HISTOGRAM || family->kind == KIND_COUNTS) {
         put_histogram(page, family, series);
         return;
     }
     put_series_name(page, family, series, "", NULL);
     if (family->kind == KIND_COUNTER)
         buffer_append_format(page, "%" PRIu64 "\n", counter_value(&series->number.counter));
+    else if (family->kind == KIND_PEAK)
+        buffer_append_format(page, "%" PRIu32 "\n", peak_value(&series->number.peak));
     else
         buffer_append_format(page, "%" PRId64 "\n", gauge_value(&series->number.gauge));
 }
@@ -363,7 +445,11 @@ put_series(struct buffer *page, const struct family *family, const struct series
 static void
 put_family(struct buffer *page, const struct family *family)
 {
-    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+    static const char *const kinds[KIND_COUNT] = {[KIND_COUNTER] = "counter",
+                                                  [KIND_GAUGE] = "gauge",
+                                                  [KIND_PEAK] = "gauge",
+                                                  [KIND_HISTOGRAM] = "histogram",
+                                                  [KIND_COUNTS] = "histogram"};
     buffer_append_format(page, "# HELP %s ", family->name);
     put_escaped(page, family->help, false);
     buffer_append_format(page, "\n# TYPE %s %s\n", family->name, kinds[family->kind]);

@@ -21,6 +21,7 @@ struct metrics;
 struct counter;
 struct gauge;
 struct histogram;
+struct peak;
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
@@ -36,12 +37,25 @@ struct gauge *metrics_gauge(struct metrics *metrics, const char *name, const cha
 struct histogram *metrics_histogram(struct metrics *metrics, const char *name, const char *help,
                                     const char *const *labels);
 
+/* Buckets for numbers of things, 1 … 100,000, a 1-2-5 ladder. */
+struct histogram *metrics_histogram_counts(struct metrics *metrics, const char *name,
+                                           const char *help, const char *const *labels);
+/* The highest value of late, shown as a gauge. */
+struct peak *metrics_peak(struct metrics *metrics, const char *name, const char *help,
+                          const char *const *labels);
+
 void counter_add(struct counter *counter, uint64_t amount);
 uint64_t counter_value(const struct counter *counter);
 void gauge_set(struct gauge *gauge, int64_t value);
 void gauge_add(struct gauge *gauge, int64_t amount);
 int64_t gauge_value(const struct gauge *gauge);
-void histogram_observe(struct histogram *histogram, int64_t nanoseconds);
+/* Nanoseconds, or a count, as the histogram was made. */
+void histogram_observe(struct histogram *histogram, int64_t value);
+/* A value that was met in a window of time; windows are numbered by the callers, who agree on them.
+ * What is shown is the highest of the newest window told of and the one before. Value 0 only tells
+ * that time has passed. */
+void peak_raise(struct peak *peak, uint32_t window, uint32_t value);
+uint32_t peak_value(const struct peak *peak);
 uint64_t histogram_count(const struct histogram *histogram);
 
 /* All series as Prometheus text, families in order of name, series in order of labels. */

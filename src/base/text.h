@@ -15,7 +15,8 @@ size_t text_utf8_sequence(struct slice bytes);
 /* Is all of it UTF-8? If not, *bad_offset (may be NULL) is where it breaks. NUL bytes are UTF-8. */
 must_use bool text_is_utf8(struct slice bytes, size_t *bad_offset);
 
-/* The form of grpc-message: bytes outside 0x20 .. 0x7e and '%' become %XX, upper case. */
+/* The form of grpc-message: bytes outside 0x20 .. 0x7e, '%' and a space at either end become %XX,
+ * upper case. */
 struct slice text_percent_encode(struct arena *arena, struct slice bytes);
 /* The reverse. As gRPC asks, a '%' without two hex digits stays as it is: this never fails. */
 struct slice text_percent_decode(struct arena *arena, struct slice text);

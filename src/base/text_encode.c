@@ -4,10 +4,14 @@
 
 /* ---- percent ---- */
 
+/* A space at either end of a header field is not allowed. */
 static bool
-is_plain(uint8_t byte)
+is_plain(struct slice bytes, size_t at)
 {
-    return byte >= 0x20 && byte <= 0x7e && byte != '%';
+    uint8_t byte = bytes.data[at];
+    if (byte == ' ')
+        return at > 0 && at + 1 < bytes.length;
+    return byte > 0x20 && byte <= 0x7e && byte != '%';
 }
 
 struct slice
@@ -16,11 +20,11 @@ text_percent_encode(struct arena *arena, struct slice bytes)
     static const char digits[] = "0123456789ABCDEF";
     size_t length = 0;
     for (size_t i = 0; i < bytes.length; i++)
-        length += is_plain(bytes.data[i]) ? 1 : 3;
+        length += is_plain(bytes, i) ? 1 : 3;
     uint8_t *text = arena_alloc(arena, length);
     uint8_t *at = text;
     for (size_t i = 0; i < bytes.length; i++) {
-        if (is_plain(bytes.data[i])) {
+        if (is_plain(bytes, i)) {
             *at++ = bytes.data[i];
             continue;
         }

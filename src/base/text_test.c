@@ -80,6 +80,9 @@ TEST(text, percent_encoding_leaves_plain_ascii_and_marks_the_rest)
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct slice text = text_percent_encode(arena, slice_text("a b~%\n\x7f\xc3\xa9"));
     EXPECT(slice_equal(text, slice_text("a b~%25%0A%7F%C3%A9")));
+    text = text_percent_encode(arena, slice_text(" a b ")); /* not at the ends of a header */
+    EXPECT(slice_equal(text, slice_text("%20a b%20")));
+    EXPECT(slice_equal(text_percent_encode(arena, slice_text(" ")), slice_text("%20")));
     EXPECT_EQ(text_percent_encode(arena, (struct slice){0}).length, 0);
 }
 

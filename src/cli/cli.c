@@ -4,6 +4,7 @@
  * describe`. They are read as if they stood behind. */
 #include "cli/cli.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,14 @@ cli_print(const char *format, ...)
     va_start(arguments, format);
     vdprintf(STDOUT_FILENO, format, arguments);
     va_end(arguments);
+}
+
+void
+cli_print_json(struct json_t *json)
+{
+    json_dumpfd(json, STDOUT_FILENO, JSON_INDENT(2));
+    cli_print("\n");
+    json_decref(json);
 }
 
 struct error *

@@ -77,6 +77,7 @@ const struct cli_flag cli_flags[] = {
          "gRPC port of cluster0; its HTTP port is 255 higher, the next cluster's ports 1000. "
          "Default 7833."),
 
+    TEXT("count", "count", NULL, "N", count, "At most so many. Default 20."),
     TEXT("address", "address", "ad", "HOST:PORT", address,
          "The server; else $CADENCE_CLI_ADDRESS. Default 127.0.0.1:7833."),
     TEXT("context_timeout", "context_timeout", "ct", "SECONDS", timeout,

@@ -150,5 +150,22 @@ const struct cli_command cli_commands[] = {
         .flags = "data",
         .run = cli_restore,
     },
+    {
+        .words = "admin hot-workflows",
+        .summary = "Shows the workflow ids that are called most, or give most tasks to workers, "
+                   "just now;\n* marks what was above the limit of its workflow id.",
+        .examples = "  cadenza admin hot-workflows\n"
+                    "  cadenza admin hot-workflows --domain orders --count 5 --format json\n",
+        .flags = "domain count " PRINTED REMOTE,
+        .run = cli_hot_workflows,
+    },
+    {
+        .words = "config keys",
+        .summary = "Shows every setting that can change while a server runs: what it does, its "
+                   "default,\nand what its entries may be constrained by.",
+        .examples = "  cadenza config keys\n  cadenza config keys --format json\n",
+        .flags = PRINTED,
+        .run = cli_config_keys,
+    },
     {.words = NULL},
 };

@@ -37,6 +37,7 @@ struct cli_call {
     bool as_json;              /* one of the two */
     struct domain_flags domain;
     const char *group_clusters, *base_port; /* of `group` */
+    const char *count;                      /* --count */
     struct arena *arena;
     int exit_code; /* 0 unless the command says otherwise; with an error 1 or, if set, that */
 };
@@ -86,9 +87,14 @@ struct error *cli_domain_deprecate(struct cli_call *call);
 struct error *cli_domain_delete(struct cli_call *call);
 struct error *cli_domain_list_failover_history(struct cli_call *call);
 struct error *cli_group(struct cli_call *call);
+struct error *cli_hot_workflows(struct cli_call *call);
+struct error *cli_config_keys(struct cli_call *call);
 
 /* Prints to standard output. */
 void cli_print(const char *format, ...) printf_like(1, 2);
+/* The same for JSON, indented; lets go of it. */
+struct json_t;
+void cli_print_json(struct json_t *json);
 /* The error, with the exit code for wrong arguments. NULL gives NULL. */
 struct error *cli_wrong(struct cli_call *call, struct error *err);
 

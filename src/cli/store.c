@@ -1,6 +1,5 @@
 /* store.c - commands that look into a data folder: info, check, restore. */
 #include <jansson.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "cli/inside.h"
@@ -66,14 +65,6 @@ info_json(const struct rocks_info *info)
                      "note", info->note, "kinds", kinds, "levels", levels);
 }
 
-static void
-print_json(json_t *json)
-{
-    json_dumpfd(json, STDOUT_FILENO, JSON_INDENT(2));
-    cli_print("\n");
-    json_decref(json);
-}
-
 struct error *
 cli_store_info(struct cli_call *call)
 {
@@ -82,7 +73,7 @@ cli_store_info(struct cli_call *call)
     if (err != NULL)
         return err;
     if (call->as_json)
-        print_json(info_json(&info));
+        cli_print_json(info_json(&info));
     else
         print_info_table(&info);
     return NULL;
@@ -99,9 +90,9 @@ cli_store_check(struct cli_call *call)
         json_t *problems = json_array();
         for (uint64_t i = 0; i < result.problems && i < ROCKS_PROBLEMS_MAX; i++)
             json_array_append_new(problems, json_string(result.sentence[i]));
-        print_json(json_pack("{s:I, s:I, s:I, s:o}", "rows", (json_int_t)result.rows, "partitions",
-                             (json_int_t)result.partitions, "problems", (json_int_t)result.problems,
-                             "sentences", problems));
+        cli_print_json(json_pack("{s:I, s:I, s:I, s:o}", "rows", (json_int_t)result.rows,
+                                 "partitions", (json_int_t)result.partitions, "problems",
+                                 (json_int_t)result.problems, "sentences", problems));
     } else {
         for (uint64_t i = 0; i < result.problems && i < ROCKS_PROBLEMS_MAX; i++)
             cli_print("%s\n", result.sentence[i]);

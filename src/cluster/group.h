@@ -73,6 +73,10 @@ const struct region *cluster_group_find_region(const struct cluster_group *group
 must_use bool cluster_group_next_version(const struct cluster_group *group,
                                          const struct cluster *cluster, int64_t failover_version,
                                          int64_t *next);
+/* The same group after its clusters took their new initial versions; versions of either remainder
+ * still belong to them. */
+const struct cluster_group *cluster_group_migrate(const struct cluster_group *group,
+                                                  struct arena *arena);
 /* Is there another cluster that takes part? */
 bool cluster_group_has_peers(const struct cluster_group *group);
 /* May this cluster register and update global domains? */

@@ -271,7 +271,7 @@ expect_next(const struct cluster_group *group, size_t target, int64_t from, int6
 
 /* D-036 (clusters 0, 1, 2 by 100), D-037 (1, 2 by 10) and D-038 (0, 1 by 10); and an attribute at
  * 10 that moves to the second of three by 10 takes 11, then back 20. */
-TEST(group, the_numbers_of_the_documents_come_out)
+TEST(group, the_numbers_of_the_documents_come_out, "D-036", "D-037", "D-038")
 {
     struct cluster clusters[3];
     struct cluster_group by_hundred = group_by_hand(clusters, 3, 0, 100);
@@ -291,6 +291,28 @@ TEST(group, the_numbers_of_the_documents_come_out)
     expect_next(&from_zero, 2, 52 + 1, 62); /* or rises where it has to */
 }
 
+/* While versions of the old remainder are about, new ones come of the new remainder. */
+TEST(group, a_cluster_that_migrates_takes_new_versions_and_keeps_the_old_ones, "D-047")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct cluster clusters[2];
+    struct cluster_group group = group_by_hand(clusters, 2, 0, 10);
+    clusters[1].new_initial_failover_version = 7;
+    expect_next(&group, 1, 0, 1);
+    const struct cluster_group *migrated = cluster_group_migrate(&group, arena);
+    expect_next(migrated, 1, 0, 7);
+    expect_next(migrated, 1, 8, 17);
+    expect_next(migrated, 0, 8, 10); /* this one has no other */
+    EXPECT(migrated->current == &migrated->clusters[0]);
+    EXPECT(migrated->primary == &migrated->clusters[0]);
+    for (int64_t version = 1; version < 100; version += 10) {
+        EXPECT(cluster_group_of_version(&group, version) == &clusters[1]);
+        EXPECT(cluster_group_of_version(&group, version + 6) == &clusters[1]);
+        EXPECT(cluster_group_of_version(migrated, version) == &migrated->clusters[1]);
+        EXPECT(cluster_group_of_version(migrated, version + 6) == &migrated->clusters[1]);
+    }
+}
+
 static void
 expect_all_next(const struct cluster_group *group)
 {
@@ -308,7 +330,7 @@ expect_all_next(const struct cluster_group *group)
 
 /* Every increment to 8, every number of clusters and every first version that fits: the next
  * version is the smallest one that is not below, found by trying all. */
-TEST(group, the_next_version_is_right_for_every_small_group)
+TEST(group, the_next_version_is_right_for_every_small_group, "D-035")
 {
     for (int64_t increment = 1; increment <= 8; increment++) {
         for (size_t count = 1; count <= (size_t)increment; count++) {

@@ -76,6 +76,26 @@ cluster_group_next_version(const struct cluster_group *group, const struct clust
     return true;
 }
 
+const struct cluster_group *
+cluster_group_migrate(const struct cluster_group *group, struct arena *arena)
+{
+    struct cluster_group *migrated = arena_make(arena, struct cluster_group);
+    struct cluster *clusters = arena_zalloc(arena, group->count, sizeof *clusters);
+    *migrated = *group;
+    migrated->clusters = clusters;
+    for (size_t i = 0; i < group->count; i++) {
+        struct cluster *cluster = &clusters[i];
+        *cluster = group->clusters[i];
+        if (cluster->new_initial_failover_version >= 0) {
+            cluster->initial_failover_version = group->clusters[i].new_initial_failover_version;
+            cluster->new_initial_failover_version = group->clusters[i].initial_failover_version;
+        }
+    }
+    migrated->current = &clusters[group->current - group->clusters];
+    migrated->primary = &clusters[group->primary - group->clusters];
+    return migrated;
+}
+
 bool
 cluster_group_is_primary(const struct cluster_group *group)
 {

@@ -66,12 +66,13 @@ TEST(keys, every_old_name_leads_to_a_declared_place)
 /* --- values -------------------------------------------------------------------------------------
  */
 
-TEST(config, without_a_file_all_is_as_the_table_says)
+TEST(config, without_a_file_all_is_as_the_table_says, "A-255")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_default();
     EXPECT_EQ(config_integer(config, "persistence.numHistoryShards"), 16);
     EXPECT_EQ(config_integer(config, "services.frontend.rpc.grpcPort"), 7833);
+    EXPECT_EQ(config_integer(config, "services.frontend.rpc.grpcMaxMsgSize"), 32 << 20);
     EXPECT_TEXT(config_text(config, "services.frontend.http.listenAddress"), "127.0.0.1:8088");
     EXPECT_TEXT(config_text(config, "persistence.datastores.embedded.path"), "./data");
     EXPECT_TEXT(config_text(config, "clusterGroupMetadata.currentClusterName"), "cluster0");

@@ -137,18 +137,41 @@ dynamic_new(const struct log *log)
     return dynamic;
 }
 
-struct error *
-dynamic_load(struct dynamic *dynamic, struct slice yaml, const char *file, struct arena *arena)
+static struct error *
+load(struct dynamic *dynamic, struct dynamic_set **place, struct slice yaml, const char *file,
+     struct arena *arena)
 {
     struct faults faults = {.file = file, .arena = arena};
     struct dynamic_set *set = dynamic_set_read(yaml, &faults, dynamic->log);
     if (set == NULL)
         return faults_error(&faults);
-    struct dynamic_set *old = __atomic_exchange_n(&dynamic->current, set, __ATOMIC_ACQ_REL);
+    struct dynamic_set *old = __atomic_exchange_n(place, set, __ATOMIC_ACQ_REL);
     retire(dynamic, old);
     log_info(dynamic->log, "dynamic settings are in force", log_text("file", file),
              log_number("keys", (int64_t)dynamic_set_count(set)));
     return NULL;
+}
+
+struct error *
+dynamic_load(struct dynamic *dynamic, struct slice yaml, const char *file, struct arena *arena)
+{
+    return load(dynamic, &dynamic->current, yaml, file, arena);
+}
+
+struct error *
+dynamic_load_stored(struct dynamic *dynamic, struct slice yaml, const char *origin,
+                    struct arena *arena)
+{
+    return load(dynamic, &dynamic->stored, yaml, origin, arena);
+}
+
+struct error *
+dynamic_check(struct slice yaml, const char *file, struct arena *arena)
+{
+    struct faults faults = {.file = file, .arena = arena};
+    struct dynamic_set *set = dynamic_set_read(yaml, &faults, NULL);
+    dynamic_set_free(set);
+    return set == NULL ? faults_error(&faults) : NULL;
 }
 
 void
@@ -162,11 +185,25 @@ dynamic_free(struct dynamic *dynamic)
         latch_wait(&dynamic->open);
     check(list_is_empty(&dynamic->retired));
     dynamic_set_free(dynamic->current);
+    dynamic_set_free(dynamic->stored);
     arena_free(dynamic->arena);
 }
 
 /* --- values -------------------------------------------------------------------------------------
  */
+
+const struct value *
+dynamic_value(const struct dynamic *dynamic, enum dynamic_key key,
+              const struct dynamic_filter *filter)
+{
+    const struct dynamic_set *stored = __atomic_load_n(&dynamic->stored, __ATOMIC_ACQUIRE);
+    const struct value *value = dynamic_set_choose(stored, key, filter);
+    if (value != NULL)
+        return value;
+    const struct dynamic_set *set = __atomic_load_n(&dynamic->current, __ATOMIC_ACQUIRE);
+    value = dynamic_set_choose(set, key, filter);
+    return value == NULL ? &dynamic->defaults[key] : value;
+}
 
 static const struct value *
 choose(const struct dynamic *dynamic, enum dynamic_key key, enum key_type type,
@@ -174,9 +211,7 @@ choose(const struct dynamic *dynamic, enum dynamic_key key, enum key_type type,
 {
     check(key < DYNAMIC_KEY_COUNT && dynamic_rows[key].name != NULL);
     check_that(dynamic_rows[key].rule.type == type, "%s has another type", dynamic_rows[key].name);
-    const struct dynamic_set *set = __atomic_load_n(&dynamic->current, __ATOMIC_ACQUIRE);
-    const struct value *value = dynamic_set_choose(set, key, filter);
-    return value == NULL ? &dynamic->defaults[key] : value;
+    return dynamic_value(dynamic, key, filter);
 }
 
 int64_t

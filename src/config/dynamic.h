@@ -7,9 +7,9 @@
  *
  * The first entry in file order whose constraints all equal the asker's filters wins; else the last
  * entry without constraints; else the default of the table (keys.h). An entry with a constraint
- * that the asker does not carry never matches. A value of the wrong type is told in the log and the
- * default is taken. Unknown keys are told in the log (Cadence has hundreds) and kept out. A file
- * that cannot be read or parsed keeps the values as they were.
+ * that the asker does not carry never matches. Unknown keys are told in the log (Cadence has
+ * hundreds) and kept out. A file that cannot be read or parsed, or has a value of a wrong type, is
+ * refused as a whole: the values stay as they were.
  *
  * A set of values is immutable. The owner reads the file again when it changed, publishes a new set
  * by pointer swap, and frees the old one when every loop has passed on: so a text that was read
@@ -27,6 +27,7 @@
 #include "config/keys.h"
 
 struct dynamic;
+struct value;
 
 /* What the asker is about; NULL / negative: not known. */
 struct dynamic_filter {
@@ -47,13 +48,20 @@ struct dynamic *dynamic_new(const struct log *log);
  * loops run. Errors: ERR_BAD_REQUEST, all faults of the file, "file:line: key: sentence" each. */
 must_use struct error *dynamic_load(struct dynamic *dynamic, struct slice yaml, const char *file,
                                     struct arena *arena);
+/* The same for settings that are kept elsewhere: they stand over those of the file, key by key:
+ * where one of their entries fits the asker it wins. */
+must_use struct error *dynamic_load_stored(struct dynamic *dynamic, struct slice yaml,
+                                           const char *origin, struct arena *arena);
+/* Would it be loaded? */
+must_use struct error *dynamic_check(struct slice yaml, const char *file, struct arena *arena);
 /* Reads the file now, and again whenever it changed, looking every `interval` ns. Starts a fiber on
  * the current loop (must be loop 0), which ends with dynamic_free. The first read must succeed,
  * else nothing is followed. Yields. Errors: as file_load, ERR_BAD_REQUEST. */
 must_use struct error *dynamic_follow(struct dynamic *dynamic, const char *file, int64_t interval,
                                       struct arena *arena);
-/* How often a server looks: dynamicconfig.filebased.pollInterval, but not more often than this. */
-#define DYNAMIC_INTERVAL_MIN 5000000000LL
+/* How often a server looks: dynamicconfig.filebased.pollInterval, but at least this often: a limit
+ * that is lowered in a storm has to hold within a second. */
+#define DYNAMIC_INTERVAL_MAX 500000000LL
 int64_t dynamic_interval(const struct config *config);
 /* Where it was made, and by nobody else any more in use. Yields if a file was followed, or an old
  * set is still on its way out. NULL is fine. */
@@ -71,6 +79,14 @@ int64_t dynamic_duration(const struct dynamic *dynamic, enum dynamic_key key,
                          const struct dynamic_filter *filter); /* ns */
 const char *dynamic_text(const struct dynamic *dynamic, enum dynamic_key key,
                          const struct dynamic_filter *filter);
+/* Any of them (value.h); lives until the next yield. */
+const struct value *dynamic_value(const struct dynamic *dynamic, enum dynamic_key key,
+                                  const struct dynamic_filter *filter);
+/* The key with this name; DYNAMIC_KEY_COUNT: there is none. */
+enum dynamic_key dynamic_find_key(const char *name);
+/* Sets the field of the filter that a constraint of this name is compared with. False: there is no
+ * such constraint, or it is a number and the text is none. */
+must_use bool dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *text);
 /* A list of texts, in the arena, NULL-terminated. */
 const char *const *dynamic_list(const struct dynamic *dynamic, enum dynamic_key key,
                                 const struct dynamic_filter *filter, struct arena *arena);

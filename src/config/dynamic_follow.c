@@ -45,7 +45,7 @@ look(struct dynamic *dynamic)
     dynamic->follower.is_lost = err != NULL && err->kind != ERR_BAD_REQUEST;
     bool is_told = was_lost && dynamic->follower.is_lost;
     if (err != NULL && !is_told && !fiber_is_cancelled())
-        log_warn(dynamic->log, "the dynamic settings stay as they were", log_text("file", file),
+        log_fail(dynamic->log, "the dynamic settings stay as they were", log_text("file", file),
                  log_error(err));
 }
 
@@ -93,5 +93,5 @@ int64_t
 dynamic_interval(const struct config *config)
 {
     int64_t interval = config_duration(config, "dynamicconfig.filebased.pollInterval");
-    return interval < DYNAMIC_INTERVAL_MIN ? DYNAMIC_INTERVAL_MIN : interval;
+    return interval > DYNAMIC_INTERVAL_MAX ? DYNAMIC_INTERVAL_MAX : interval;
 }

@@ -11,6 +11,7 @@ struct dynamic {
     struct arena *arena;                      /* defaults and the name of the file */
     struct value defaults[DYNAMIC_KEY_COUNT]; /* parsed once */
     struct dynamic_set *current;              /* NULL: no file; atomic, read by every loop */
+    struct dynamic_set *stored;               /* over it; NULL: none; atomic as well */
     struct list retired;                      /* old sets that a loop may still look at */
     struct latch open;                        /* the follower and each retired set */
 

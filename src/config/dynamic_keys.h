@@ -31,6 +31,8 @@
       "No failovers while true.")                                                                  \
     X(DYNAMIC_BLOB_SIZE_ERROR, "limit.blobSize.error", KEY_INTEGER, "2097152", "domainName",       \
       "Largest payload, bytes.")                                                                   \
+    X(DYNAMIC_BLOB_SIZE_WARN, "limit.blobSize.warn", KEY_INTEGER, "262144", "domainName",          \
+      "A payload that is larger is told in the log, bytes.")                                       \
     X(DYNAMIC_PENDING_ACTIVITY_LIMITED, "limit.pendingActivityCount.enabled", KEY_FLAG, "false",   \
       "", "A run with too many pending activities fails.")                                         \
     X(DYNAMIC_PENDING_ACTIVITY_ERROR, "limit.pendingActivityCount.error", KEY_INTEGER, "1024",     \
@@ -122,6 +124,56 @@
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \
       "Queries are refused.")                                                                      \
     X(DYNAMIC_STICKY_QUERY, "system.enableStickyQuery", KEY_FLAG, "true", "domainName",            \
-      "Queries go first to the worker that has the run in its memory.")
+      "Queries go first to the worker that has the run in its memory.")                            \
+    X(DYNAMIC_DELETION_JITTER, "system.workflowDeletionJitterRange", KEY_INTEGER, "60",            \
+      "domainName", "Minutes over which the deletion of closed runs is spread.")                   \
+    X(DYNAMIC_HISTORY_COUNT_ERROR, "limit.historyCount.error", KEY_INTEGER, "204800",              \
+      "domainName", "A run with more events fails when it decides again.")                         \
+    X(DYNAMIC_HISTORY_SIZE_ERROR, "limit.historySize.error", KEY_INTEGER, "209715200",             \
+      "domainName", "A run with more bytes of history fails when it decides again.")               \
+    X(DYNAMIC_TRANSACTION_SIZE, "system.transactionSizeLimit", KEY_INTEGER, "14680064", "",        \
+      "A run whose decisions make more bytes of events at a time is terminated.")                  \
+    X(DYNAMIC_NEW_INITIAL_VERSION, "history.useNewInitialFailoverVersion", KEY_FLAG, "false", "",  \
+      "Failovers take versions of newInitialFailoverVersion where a cluster has one.")             \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_RPS, "history.workflowIDExternalRPS", KEY_INTEGER,              \
+      "2147483647", "domainName", "Calls per second that one workflow id takes.")                  \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_COLLECTED, "history.workflowIDCacheExternalEnabled", KEY_FLAG,  \
+      "true", "domainName", "Calls are counted by workflow id; without that none is limited.")     \
+    X(DYNAMIC_WORKFLOW_ID_EXTERNAL_ENFORCED, "history.workflowIDExternalRateLimitEnabled",         \
+      KEY_FLAG, "true", "domainName",                                                              \
+      "Calls above the limit of their workflow id are refused; else only counted and logged.")     \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_RPS, "history.workflowIDInternalRPS", KEY_INTEGER,              \
+      "2147483647", "domainName", "Tasks per second that one workflow id gives to workers.")       \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_COLLECTED, "history.workflowIDCacheInternalEnabled", KEY_FLAG,  \
+      "true", "domainName", "Tasks are counted by workflow id; without that none is limited.")     \
+    X(DYNAMIC_WORKFLOW_ID_INTERNAL_ENFORCED, "history.workflowIDInternalRateLimitEnabled",         \
+      KEY_FLAG, "true", "domainName",                                                              \
+      "Tasks above the limit of their workflow id wait; else they are only counted and logged.")   \
+    X(DYNAMIC_USER_RPS, "frontend.rps", KEY_INTEGER, "2147483647", "",                             \
+      "Calls of users per second that this host takes.")                                           \
+    X(DYNAMIC_WORKER_RPS, "frontend.workerrps", KEY_INTEGER, "2147483647", "",                     \
+      "Polls of workers per second that this host takes.")                                         \
+    X(DYNAMIC_VISIBILITY_RPS, "frontend.visibilityrps", KEY_INTEGER, "2147483647", "",             \
+      "Lists per second that this host answers.")                                                  \
+    X(DYNAMIC_ASYNC_RPS, "frontend.asyncrps", KEY_INTEGER, "2147483647", "",                       \
+      "Asynchronous starts per second that this host takes.")                                      \
+    X(DYNAMIC_DOMAIN_USER_RPS, "frontend.domainrps", KEY_INTEGER, "2147483647", "domainName",      \
+      "Calls of users per second of a domain, here.")                                              \
+    X(DYNAMIC_DOMAIN_WORKER_RPS, "frontend.domainworkerrps", KEY_INTEGER, "2147483647",            \
+      "domainName", "Polls of workers per second of a domain, here.")                              \
+    X(DYNAMIC_DOMAIN_VISIBILITY_RPS, "frontend.domainvisibilityrps", KEY_INTEGER, "2147483647",    \
+      "domainName", "Lists per second of a domain, here.")                                         \
+    X(DYNAMIC_DOMAIN_ASYNC_RPS, "frontend.domainasyncrps", KEY_INTEGER, "2147483647",              \
+      "domainName", "Asynchronous starts per second of a domain, here.")                           \
+    X(DYNAMIC_GLOBAL_DOMAIN_USER_RPS, "frontend.globalDomainrps", KEY_INTEGER, "2147483647",       \
+      "domainName", "Calls of users per second of a domain, in the cluster.")                      \
+    X(DYNAMIC_GLOBAL_DOMAIN_WORKER_RPS, "frontend.globalDomainWorkerrps", KEY_INTEGER,             \
+      "2147483647", "domainName", "Polls of workers per second of a domain, in the cluster.")      \
+    X(DYNAMIC_GLOBAL_DOMAIN_VISIBILITY_RPS, "frontend.globalDomainVisibilityrps", KEY_INTEGER,     \
+      "2147483647", "domainName", "Lists per second of a domain, in the cluster.")                 \
+    X(DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS, "frontend.globalDomainAsyncrps", KEY_INTEGER, "2147483647", \
+      "domainName", "Asynchronous starts per second of a domain, in the cluster.")                 \
+    X(DYNAMIC_QUOTA_BYPASS_CALLERS, "system.rateLimiterBypassCallerTypes", KEY_LIST, "", "",       \
+      "Kinds of callers (their cadence-caller-type) that have no quota.")
 
 #endif

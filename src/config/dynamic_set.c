@@ -43,7 +43,6 @@ struct constraint {
 
 struct entry {
     struct value value;
-    bool has_value; /* false: of the wrong type; when chosen, the default is taken */
     vector_of(struct constraint) constraints;
 };
 
@@ -138,7 +137,7 @@ read_constraints(struct reading *reading, enum dynamic_key key, const struct con
     }
 }
 
-/* A value; one of the wrong type is told. In quotes a number or flag is a text, as in Cadence. */
+/* A value of the key's type. In quotes a number or flag is a text, as in Cadence. */
 static void
 read_value(struct reading *reading, enum dynamic_key key, const struct config_part *part,
            struct entry *entry)
@@ -153,10 +152,8 @@ read_value(struct reading *reading, enum dynamic_key key, const struct config_pa
             part->is_quoted ? "the text " : "", config_part_describe(part, reading->arena));
     else
         reason = value_of_part(rule, part, reading->set->arena, &entry->value);
-    entry->has_value = reason == NULL;
     if (reason != NULL)
-        tell(reading, "a dynamic setting has a value of the wrong type; the default is taken",
-             dynamic_rows[key].name, part->line, reason);
+        faults_add(reading->faults, part->line, dynamic_rows[key].name, "%s", reason);
 }
 
 static void
@@ -180,16 +177,22 @@ read_entry(struct reading *reading, enum dynamic_key key, const struct config_pa
     }
     if (!has_value)
         faults_add(reading->faults, part->line, name, "an entry without a value");
-    check(!entry.has_value || entry.value.type == dynamic_rows[key].rule.type);
     vector_push_in(&reading->set->entries[key], reading->set->arena, entry);
+}
+
+enum dynamic_key
+dynamic_find_key(const char *name)
+{
+    enum dynamic_key key = 0;
+    while (key < DYNAMIC_KEY_COUNT && strcmp(dynamic_rows[key].name, name) != 0)
+        key++;
+    return key;
 }
 
 static void
 read_key(struct reading *reading, const struct config_part *part)
 {
-    enum dynamic_key key = 0;
-    while (key < DYNAMIC_KEY_COUNT && strcmp(dynamic_rows[key].name, part->name) != 0)
-        key++;
+    enum dynamic_key key = dynamic_find_key(part->name);
     if (key == DYNAMIC_KEY_COUNT) {
         log_info(reading->log, "a dynamic setting has no meaning here", log_text("key", part->name),
                  log_text("file", reading->faults->file), log_number("line", part->line));
@@ -257,6 +260,30 @@ constraint_holds(const struct constraint *constraint, const struct dynamic_filte
     unreachable("constraint %d", (int)constraint->kind);
 }
 
+bool
+dynamic_filter_set(struct dynamic_filter *filter, const char *name, const char *text)
+{
+    int64_t number = 0;
+    bool is_number = text_parse_int64(slice_text(text), 0, INT32_MAX, &number);
+    switch (find_constraint(name)) {
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        filter->field = text;                                                                      \
+        return true;
+        TEXT_CONSTRAINTS(X)
+#undef X
+#define X(kind, name, field)                                                                       \
+    case kind:                                                                                     \
+        filter->field = (int)number;                                                               \
+        return is_number;
+        NUMBER_CONSTRAINTS(X)
+#undef X
+    case CONSTRAINT_KIND_COUNT:
+        break;
+    }
+    return false;
+}
+
 static bool
 entry_matches(const struct entry *entry, const struct dynamic_filter *filter)
 {
@@ -285,7 +312,7 @@ dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
             break;
         }
     }
-    return chosen == NULL || !chosen->has_value ? NULL : &chosen->value;
+    return chosen == NULL ? NULL : &chosen->value;
 }
 
 size_t

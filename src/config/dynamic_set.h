@@ -9,7 +9,7 @@
 struct dynamic_set;
 
 /* Reads a file's text. NULL: `faults` says why. What is odd but no reason to refuse the file
- * (unknown keys, values of a wrong type) goes to the log. */
+ * (unknown keys, constraints that nobody asks with) goes to the log. */
 struct dynamic_set *dynamic_set_read(struct slice yaml, struct faults *faults,
                                      const struct log *log);
 /* NULL is fine. */

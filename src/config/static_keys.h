@@ -116,7 +116,7 @@
       "Where dynamic settings come from; only filebased reads anything.")                          \
     X("dynamicconfig.filebased.filepath", TEXT, "", "The file; --dynamic-config overrides it.")    \
     X("dynamicconfig.filebased.pollInterval", DURATION, "10s",                                     \
-      "How often to look whether it changed; at least 5s.")                                        \
+      "How often to look whether it changed; every half second at least.")                         \
     X("dynamicconfig.configstore.**", IGNORED, "", "Dynamic settings come from a file.")           \
     X("dynamicconfig.openfeature.**", IGNORED, "", "Dynamic settings come from a file.")           \
     X("authorization.oauthAuthorizer.enable", ONLY_FALSE, "false",                                 \

@@ -1,7 +1,7 @@
-/* change.c - what clients want of domains: register, update, failover, deprecate, delete. See
- * domains.h.
+/* change.c - what clients want of domains: register, update, failover, deprecate, delete, and what
+ * operators do. See domains.h.
  *
- * The five differ only in the pure function that decides (decide.h), so there is one way for all
+ * They differ only in the pure function that decides (decide.h), so there is one way for all
  * (write.c): a wish. */
 #include "domain/inside.h"
 #include "route/route.h"
@@ -33,10 +33,10 @@ wish_grant(struct wish *wish, struct domain **changed)
                                        struct domain_decision *decision)                           \
     {                                                                                              \
         const struct domain *current = book_find_name(&wish->domains->newest, wish->name);         \
-        return domain_decide_##verb(current, (const API(Request) *)wish->request, rules, moment,   \
+        return domain_decide_##verb(current, (const Request *)wish->request, rules, moment,        \
                                     wish->arena, decision);                                        \
     }                                                                                              \
-    struct error *domains_##verb(struct domains *domains, const API(Request) *request,             \
+    struct error *domains_##verb(struct domains *domains, const Request *request,                  \
                                  struct arena *arena, struct domain **changed)                     \
     {                                                                                              \
         struct wish wish = {.domains = domains,                                                    \
@@ -46,8 +46,9 @@ wish_grant(struct wish *wish, struct domain **changed)
                             .arena = arena};                                                       \
         return wish_grant(&wish, changed);                                                         \
     }
-CHANGER(register, RegisterDomainRequest, name)
-CHANGER(update, UpdateDomainRequest, name)
-CHANGER(failover, FailoverDomainRequest, domain_name)
-CHANGER(deprecate, DeprecateDomainRequest, name)
-CHANGER(delete, DeleteDomainRequest, name)
+CHANGER(register, API(RegisterDomainRequest), name)
+CHANGER(update, API(UpdateDomainRequest), name)
+CHANGER(failover, API(FailoverDomainRequest), domain_name)
+CHANGER(deprecate, API(DeprecateDomainRequest), name)
+CHANGER(delete, API(DeleteDomainRequest), name)
+CHANGER(async, ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest), domain)

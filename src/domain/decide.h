@@ -12,6 +12,7 @@
 #include "cluster/group.h"
 #include "domain/domain.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 
 /* The settings that deciding depends on, read before. */
@@ -64,6 +65,20 @@ DOMAIN_DECIDER(failover, FailoverDomainRequest);
 DOMAIN_DECIDER(deprecate, DeprecateDomainRequest);
 DOMAIN_DECIDER(delete, DeleteDomainRequest);
 #undef DOMAIN_DECIDER
+/* Of operators: where and whether the domain takes requests that are done later; no configuration
+ * takes away the one that it has. */
+must_use struct error *
+domain_decide_async(const struct domain *current,
+                    const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+                    const struct domain_rules *rules, const struct domain_moment *moment,
+                    struct arena *arena, struct domain_decision *decision);
+
+/* A wish of operators, decided as any setting: the primary's alone, within the cool-down never. */
+must_use struct error *
+domain_decide_isolation_groups(const struct domain *current,
+                               const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                               const struct domain_rules *rules, const struct domain_moment *moment,
+                               struct arena *arena, struct domain_decision *decision);
 
 /* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
  * of order, and the end is the same: the config part counts if its config version is newer, the

@@ -100,7 +100,7 @@ try_register(API(RegisterDomainRequest) *request, const struct domain_rules *wit
     return domain_decide_register(NULL, request, with, &moment, arena, &decision);
 }
 
-TEST(decide, a_new_local_domain_has_the_defaults_that_users_know)
+TEST(decide, a_new_local_domain_has_the_defaults_that_users_know, "D-005", "D-007", "D-008")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_decision decision = {0};
@@ -121,7 +121,7 @@ TEST(decide, a_new_local_domain_has_the_defaults_that_users_know)
     EXPECT_EQ(decision.next->last_updated_time, moment.now);
 }
 
-TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster)
+TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster, "D-005", "D-007")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
@@ -133,7 +133,7 @@ TEST(decide, a_new_global_domain_has_the_first_version_of_its_active_cluster)
     EXPECT_TEXT(decision.next->domain->clusters[0]->cluster_name, "west");
 }
 
-TEST(decide, a_name_must_be_set_short_and_plain)
+TEST(decide, a_name_must_be_set_short_and_plain, "D-002")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
@@ -149,7 +149,7 @@ TEST(decide, a_name_must_be_set_short_and_plain)
     }
 }
 
-TEST(decide, retention_counts_whole_days_within_the_limits)
+TEST(decide, retention_counts_whole_days_within_the_limits, "D-003")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
@@ -165,7 +165,7 @@ TEST(decide, retention_counts_whole_days_within_the_limits)
     EXPECT_OK(try_register(request, &rules, arena));
 }
 
-TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error)
+TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error, "D-001")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
@@ -177,7 +177,7 @@ TEST(decide, a_used_name_is_refused_with_its_own_kind_of_error)
     domain_drop(current);
 }
 
-TEST(decide, clusters_must_be_known_and_hold_the_active_one)
+TEST(decide, clusters_must_be_known_and_hold_the_active_one, "D-005", "D-006")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     API(RegisterDomainRequest) *request = registration(arena);
@@ -188,7 +188,15 @@ TEST(decide, clusters_must_be_known_and_hold_the_active_one)
 
     API(ClusterReplicationConfiguration) *one =
         message_new(arena, API_TYPE(cluster_replication_configuration));
+    API(ClusterReplicationConfiguration) *other =
+        message_new(arena, API_TYPE(cluster_replication_configuration));
+    API(ClusterReplicationConfiguration) *both[] = {one, other};
     one->cluster_name = "east";
+    other->cluster_name = "west";
+    request->active_cluster_name = "east";
+    request->n_clusters = 2;
+    request->clusters = both;
+    EXPECT_REFUSED(try_register(request, &rules, arena), "Invalid local domain clusters");
     request->is_global_domain = true;
     request->active_cluster_name = "west";
     request->n_clusters = 1;
@@ -199,7 +207,7 @@ TEST(decide, clusters_must_be_known_and_hold_the_active_one)
     EXPECT_REFUSED(try_register(request, &rules, arena), "Invalid cluster name: moon");
 }
 
-TEST(decide, only_the_primary_cluster_changes_global_domains)
+TEST(decide, only_the_primary_cluster_changes_global_domains, "D-004")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain_rules elsewhere = rules;
@@ -209,6 +217,40 @@ TEST(decide, only_the_primary_cluster_changes_global_domains)
     EXPECT_REFUSED(
         try_register(request, &elsewhere, arena),
         "Cluster is not primary cluster, cannot do domain registration or domain update.");
+}
+
+/* As any setting: the primary's alone, not too often, and counted, so that the others take it. */
+TEST(decide, the_queue_of_a_domain_is_a_setting_like_others)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(RegisterDomainRequest) *request = registration(arena);
+    request->is_global_domain = true;
+    struct domain_decision decision;
+    EXPECT_OK(domain_decide_register(NULL, request, &rules, &moment, arena, &decision));
+    struct domain *current = domain_from_record(decision.next);
+    int64_t config_version = current->record->config_version;
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *change =
+        message_new(arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
+    change->domain = "orders";
+    change->configuration = message_new(arena, API_TYPE(async_workflow_configuration));
+    change->configuration->enabled = true;
+#define CHANGE(rules) domain_decide_async(current, change, rules, &moment, arena, &decision)
+    struct domain_rules slow = rules, elsewhere = rules;
+    slow.cool_down = 1;
+    elsewhere.group = &other_group;
+    EXPECT_KIND(CHANGE(&slow), ERR_SERVICE_BUSY);
+    EXPECT_REFUSED(
+        CHANGE(&elsewhere),
+        "Cluster is not primary cluster, cannot do domain registration or domain update.");
+    EXPECT_OK(CHANGE(&rules));
+    EXPECT(decision.next->domain->async_workflow_config->enabled);
+    EXPECT_EQ(decision.next->config_version, config_version + 1);
+    change->configuration = NULL;
+    EXPECT_OK(CHANGE(&rules));
+    EXPECT(decision.next->domain->async_workflow_config == NULL);
+    EXPECT_KIND(domain_decide_async(NULL, change, &rules, &moment, arena, &decision),
+                ERR_ENTITY_NOT_EXISTS);
+    domain_drop(current);
 }
 
 TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_caught_up)
@@ -222,7 +264,7 @@ TEST(decide, a_restored_member_of_a_group_changes_no_global_domain_before_it_cau
     EXPECT_KIND(try_register(request, &behind, arena), ERR_SERVICE_BUSY);
 }
 
-TEST(decide, required_data_and_the_admin_token_are_asked_for)
+TEST(decide, required_data_and_the_admin_token_are_asked_for, "D-010", "D-011")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     static const char *const needed[] = {"team", NULL};
@@ -238,7 +280,7 @@ TEST(decide, required_data_and_the_admin_token_are_asked_for)
     EXPECT_OK(try_register(request, &strict, arena));
 }
 
-TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else)
+TEST(decide, an_update_changes_what_the_mask_names_and_nothing_else, "D-017", "D-018")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
@@ -271,7 +313,7 @@ TEST(decide, an_update_without_a_mask_overwrites_with_blanks)
     domain_drop(current);
 }
 
-TEST(decide, data_is_merged_by_key)
+TEST(decide, data_is_merged_by_key, "D-017")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
@@ -309,7 +351,7 @@ add_binary(struct arena *arena, char *checksum)
     return request;
 }
 
-TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name)
+TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name, "D-017", "D-023")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
@@ -338,7 +380,7 @@ TEST(decide, bad_binaries_are_added_up_to_a_limit_and_removed_by_name)
     domain_drop(current);
 }
 
-TEST(decide, a_local_domain_cannot_be_moved)
+TEST(decide, a_local_domain_cannot_be_moved, "D-022")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
@@ -360,13 +402,17 @@ TEST(decide, an_unknown_domain_does_not_exist)
     EXPECT_TEXT(err->message, "Domain orders does not exist.");
 }
 
-TEST(decide, deprecating_changes_the_status_and_counts_as_a_change)
+TEST(decide, deprecating_changes_the_status_and_counts_as_a_change, "D-011", "D-025")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct domain *current = orders(arena);
     API(DeprecateDomainRequest) *request = message_new(arena, API_TYPE(deprecate_domain_request));
     request->name = "orders";
     struct domain_decision decision = {0};
+    struct domain_rules strict = rules;
+    strict.is_admin_protected = true;
+    EXPECT_REFUSED(domain_decide_deprecate(current, request, &strict, &moment, arena, &decision),
+                   "No permission to do this operation.");
     EXPECT_OK(domain_decide_deprecate(current, request, &rules, &moment, arena, &decision));
     EXPECT_EQ(decision.next->domain->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED));
     EXPECT_EQ(decision.next->config_version, 1);
@@ -374,7 +420,7 @@ TEST(decide, deprecating_changes_the_status_and_counts_as_a_change)
 }
 
 /* The whole table: 3 states × 3 requests × with and without a URI. */
-TEST(archival, every_state_and_request_follow_the_rules)
+TEST(archival, every_state_and_request_follow_the_rules, "D-012")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     enum { OFF = 1, ON = 2 };

@@ -221,3 +221,28 @@ domain_decide_update(const struct domain *current, const API(UpdateDomainRequest
         return decide_failover(current, request, &move, rules, moment, arena, decision);
     return decide_settings(current, request, rules, moment, arena, decision);
 }
+
+/* --- of operators ------------------------------------------------------------------------------
+ */
+
+struct error *
+domain_decide_async(const struct domain *current,
+                    const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+                    const struct domain_rules *rules, const struct domain_moment *moment,
+                    struct arena *arena, struct domain_decision *decision)
+{
+    struct error *err = decide_check_name(request->domain, rules, arena);
+    if (err == NULL && current == NULL)
+        err = domain_error_unknown(request->domain, arena);
+    if (err == NULL)
+        err = decide_check_cool_down(current, rules, moment, arena);
+    if (err == NULL)
+        err = decide_check_may_change(current->record->domain->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
+    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
+    record->domain->async_workflow_config = request->configuration;
+    record->config_version++;
+    *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
+    return NULL;
+}

@@ -24,6 +24,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     book_init(&opened->newest);
     for (unsigned i = 0; i < loops; i++)
         book_init(&opened->books[i]);
+    opened->audiences = audiences_new(loops);
 
     struct error *err = domains_load(opened, arena);
     if (err != NULL) {
@@ -65,6 +66,7 @@ domains_close(struct domains *domains)
         book_free(&domains->books[i]);
     book_free(&domains->newest);
     follow_free(domains);
+    memory_free(domains->audiences);
     memory_free(domains);
 }
 

@@ -12,6 +12,7 @@
 #ifndef CADENZA_DOMAIN_DOMAINS_H
 #define CADENZA_DOMAIN_DOMAINS_H
 
+#include "base/list.h"
 #include "base/log.h"
 #include "config/dynamic.h"
 #include "domain/decide.h"
@@ -52,6 +53,35 @@ size_t domains_count(const struct domains *domains);
 /* The notification version that this loop has been told of. */
 uint64_t domains_notification_version(const struct domains *domains);
 
+/* --- following on one loop: a listener hears every change there, in order of the notification
+ * version, right after the loop's newest state has it -------------------------------------------
+ */
+
+/* A durable change, as those who follow see it. */
+struct domain_news {
+    uint64_t version;            /* notification version that it left */
+    const struct domain *domain; /* as it is since then; NULL: none changed */
+    bool is_failover;            /* it moved: its failover notification version is of this change */
+};
+struct domain_listener {
+    struct list node;
+    void (*hear)(struct domain_listener *listener, const struct domain_news *news); /* no yield */
+};
+/* On the calling loop, until domains_unlisten there. What was before is not told. */
+void domains_listen(struct domains *domains, struct domain_listener *listener);
+void domains_unlisten(struct domain_listener *listener);
+/* Waits until the calling loop knows everything up to `version`, but not long; looks at the store
+ * if another host must have written it. Any loop; yields. Errors: ERR_UNAVAILABLE (not yet),
+ * ERR_CORRUPT (the store has no such version), ERR_DEADLINE, ERR_CANCELLED, the store's. */
+must_use struct error *domains_reach(struct domains *domains, uint64_t version,
+                                     struct arena *arena);
+/* What a listener that has handled `after` has missed, up to what the calling loop knows when this
+ * returns: how many failovers, and *reached. Read from the log; of what was trimmed each domain's
+ * newest record counts. Any loop; yields. Errors: the store's. */
+must_use struct error *domains_read_missed(struct domains *domains, uint64_t after,
+                                           struct arena *arena, uint64_t *reached,
+                                           uint64_t *failovers);
+
 /* --- changing: from any loop; yields. ------------------------------------------------------- */
 
 /* Each answers with the domain as it is afterwards (deleted: as it was), one reference for the
@@ -61,12 +91,20 @@ uint64_t domains_notification_version(const struct domains *domains);
 #define DOMAINS_CHANGER(verb, Request)                                                             \
     must_use struct error *domains_##verb(struct domains *domains, const API(Request) *request,    \
                                           struct arena *arena, struct domain **changed)
+must_use struct error *
+domains_async(struct domains *domains,
+              const ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *request,
+              struct arena *arena, struct domain **changed);
 DOMAINS_CHANGER(register, RegisterDomainRequest);
 DOMAINS_CHANGER(update, UpdateDomainRequest);
 DOMAINS_CHANGER(failover, FailoverDomainRequest);
 DOMAINS_CHANGER(deprecate, DeprecateDomainRequest);
 DOMAINS_CHANGER(delete, DeleteDomainRequest);
 #undef DOMAINS_CHANGER
+must_use struct error *
+domains_set_isolation_groups(struct domains *domains,
+                             const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
+                             struct arena *arena);
 
 /* --- the log: every change in order of the notification version; loop 0 only; yields
  * ------------------ */

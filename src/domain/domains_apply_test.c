@@ -38,9 +38,116 @@ walk(struct sites *sites)
     EXPECT_EQ(west->record->notification_version, 15);
 }
 
-TEST(domain_apply, two_clusters_count_10_10_then_11_11_then_11_14)
+TEST(domain_apply, two_clusters_count_10_10_then_11_11_then_11_14, "D-018", "D-033", "D-034",
+     "D-040")
 {
     sites_run(1, walk);
+}
+
+/* Seed 003 has a domain test35 that fails over while the counters of its clusters are at 43, 35 and
+ * 33: each takes its own counter for the failover, and moves on by one. Two of the three run here.
+ */
+static void
+test35(struct sites *sites)
+{
+    static const int counts[] = {43, 35};
+    sites_register(sites, EAST, "test35", true);
+    sites_feed(sites, EAST);
+    for (int site = EAST; site <= WEST; site++) {
+        for (int i = 1; i < counts[site]; i++)
+            sites_register(sites, site, arena_format(sites->arena, "local-%d", i), false);
+        EXPECT_EQ(domains_notification_version(sites_at(sites, site)), counts[site]);
+    }
+    sites_failover(sites, EAST, "test35", WEST);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, EAST)), 44);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), 35); /* not heard of yet */
+    sites_feed(sites, EAST);
+    for (int site = EAST; site <= WEST; site++) {
+        const struct domain *domain = domains_find_name(sites_at(sites, site), "test35");
+        EXPECT_EQ(domain->record->failover_notification_version, counts[site]);
+        EXPECT_EQ(domains_notification_version(sites_at(sites, site)), counts[site] + 1);
+    }
+}
+
+TEST(domain_apply, a_failover_takes_the_counter_of_each_cluster, "D-040", "D-041")
+{
+    sites_run(1, test35);
+}
+
+/* --- settings of operators, and of operations ---------------------------------------------------
+ */
+
+static struct error *
+isolate(struct sites *sites, int site, const char *name)
+{
+    struct arena *arena = sites->arena;
+    ADMIN(UpdateDomainIsolationGroupsRequest) *request =
+        message_new(arena, ADMIN_TYPE(update_domain_isolation_groups_request));
+    request->domain = (char *)name;
+    request->isolation_groups = message_new(arena, API_TYPE(isolation_group_configuration));
+    request->isolation_groups->n_isolation_groups = 1;
+    request->isolation_groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
+    request->isolation_groups->isolation_groups[0] =
+        message_new(arena, API_TYPE(isolation_group_partition));
+    request->isolation_groups->isolation_groups[0]->name = "zone-1";
+    request->isolation_groups->isolation_groups[0]->state =
+        API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
+    return domains_set_isolation_groups(sites_at(sites, site), request, arena);
+}
+
+static void
+isolation(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    EXPECT_KIND(isolate(sites, EAST, "nobody"), ERR_ENTITY_NOT_EXISTS);
+    struct error *err = isolate(sites, WEST, "orders");
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "Cluster is not primary cluster") != NULL);
+    EXPECT_OK(isolate(sites, EAST, "orders"));
+    sites_feed(sites, EAST);
+    for (int site = EAST; site <= WEST; site++) {
+        const struct domain *domain = domains_find_name(sites_at(sites, site), "orders");
+        EXPECT_EQ(domain->record->config_version, 1);
+        EXPECT_EQ(domain->record->domain->isolation_groups->n_isolation_groups, 1);
+        EXPECT_TEXT(domain->record->domain->isolation_groups->isolation_groups[0]->name, "zone-1");
+    }
+    EXPECT_OK(dynamic_load(sites->dynamic, slice_text("frontend.failoverCoolDown: [{value: 1m}]"),
+                           "test", sites->arena));
+    EXPECT_KIND(isolate(sites, EAST, "orders"), ERR_SERVICE_BUSY);
+}
+
+TEST(domain_apply, isolation_groups_are_set_in_the_primary_and_are_replicated, "D-032")
+{
+    sites_run(1, isolation);
+}
+
+static void
+migration(struct sites *sites)
+{
+    struct cluster clusters[SITES_CLUSTERS];
+    struct cluster_group *group = &sites->site[EAST].group;
+    memcpy(clusters, sites_clusters, sizeof clusters);
+    clusters[WEST].new_initial_failover_version = 7;
+    group->clusters = clusters;
+    group->current = group->primary = &clusters[EAST];
+    sites_register(sites, EAST, "orders", true);
+    sites_failover(sites, EAST, "orders", WEST);
+    const struct domain *domain = domains_find_name(sites_at(sites, EAST), "orders");
+    EXPECT_EQ(domain->record->domain->failover_version, 1);
+    EXPECT_OK(dynamic_load(sites->dynamic,
+                           slice_text("history.useNewInitialFailoverVersion: [{value: true}]"),
+                           "test", sites->arena));
+    sites_failover(sites, EAST, "orders", EAST);
+    sites_failover(sites, EAST, "orders", WEST);
+    domain = domains_find_name(sites_at(sites, EAST), "orders");
+    EXPECT_EQ(domain->record->domain->failover_version, 17);
+    sites_reopen(sites, EAST); /* nothing points to the stack any more */
+}
+
+TEST(domain_apply, a_migrating_cluster_takes_versions_of_its_new_remainder, "D-047")
+{
+    sites_run(1, migration);
 }
 
 /* --- deletes ------------------------------------------------------------------------------------
@@ -172,7 +279,8 @@ dead_letters(struct sites *sites)
     EXPECT_EQ(domains_newest_dead(sites_at(sites, WEST)), 3);
 }
 
-TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can_be)
+TEST(domain_apply, what_cannot_be_applied_is_parked_once_and_applied_when_it_can_be, "D-049",
+     "D-050")
 {
     sites_run(1, dead_letters);
 }
@@ -278,7 +386,7 @@ history(struct sites *sites)
     EXPECT_EQ(none.count, 0);
 }
 
-TEST(domain_apply, the_history_of_failovers_is_paged_newest_first_and_has_each_once)
+TEST(domain_apply, the_history_of_failovers_is_paged_newest_first_and_has_each_once, "D-052")
 {
     sites_run(1, history);
 }

@@ -124,7 +124,8 @@ follows(struct sites *sites)
     }
 }
 
-TEST(domain_follow, a_follower_that_is_lost_at_any_moment_has_each_effect_once_and_in_order)
+TEST(domain_follow, a_follower_that_is_lost_at_any_moment_has_each_effect_once_and_in_order,
+     "D-045")
 {
     sites_run(1, follows);
 }

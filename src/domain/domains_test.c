@@ -89,6 +89,7 @@ look_on_loop(void *argument)
 {
     struct domains *domains = argument;
     EXPECT(domains_find_name(domains, "orders") != NULL);
+    EXPECT_EQ(domains_find_name(domains, "orders")->id[14], '7'); /* the version of the UUID */
     EXPECT_EQ(domains_notification_version(domains), 1);
 }
 
@@ -106,7 +107,7 @@ every_loop_knows(void *argument)
     world_close(&world);
 }
 
-TEST(domains, when_a_registration_is_answered_every_loop_knows_it)
+TEST(domains, when_a_registration_is_answered_every_loop_knows_it, "D-007", "D-016")
 {
     linux_run(&(struct linux_options){.loops = 3}, every_loop_knows, NULL);
 }
@@ -223,7 +224,7 @@ race_on_two_hosts(void *argument)
     world_close(&world);
 }
 
-TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version)
+TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version, "D-033")
 {
     linux_run(&(struct linux_options){.loops = 1}, race_on_two_hosts, NULL);
 }

@@ -28,7 +28,7 @@ history_print(const STORED(FailoverRecord) *record, struct arena *arena)
 }
 
 /* D-052, D-053. */
-TEST(failover, the_history_says_what_moved_from_where_to_where)
+TEST(failover, the_history_says_what_moved_from_where_to_where, "D-052", "D-053")
 {
     FIXTURE(orders, EAST, NULL);
     EXPECT(orders.decision.failover == NULL); /* of the registration */
@@ -59,7 +59,7 @@ TEST(failover, the_history_says_what_moved_from_where_to_where)
 }
 
 /* D-039: such a domain takes a version whatever it is told; that alone is no move. */
-TEST(failover, an_active_active_domain_that_is_told_to_stay_has_a_version_more_and_no_move)
+TEST(failover, an_active_active_domain_that_is_told_to_stay_has_a_version_more_and_no_move, "D-039")
 {
     FIXTURE(orders, EAST, "city.a:east");
     EXPECT_OK(failover(&orders, "east", NULL));
@@ -73,7 +73,7 @@ TEST(failover, an_active_active_domain_that_is_told_to_stay_has_a_version_more_a
 }
 
 /* D-051: five of them, newest first, only while the domain is active-passive. */
-TEST(failover, the_newest_failovers_are_shown_among_the_data)
+TEST(failover, the_newest_failovers_are_shown_among_the_data, "D-051")
 {
     FIXTURE(orders, EAST, NULL);
     size_t count = 0;

@@ -5,7 +5,7 @@
 #include "wire/presence.h"
 
 /* D-022, D-029. */
-TEST(failover, of_a_local_domain_is_refused_in_every_form)
+TEST(failover, of_a_local_domain_is_refused_in_every_form, "D-022", "D-029")
 {
     scoped(fixture_drop) struct fixture orders = local_orders();
     EXPECT(DOMAIN_OF(orders)->active_clusters == NULL);
@@ -55,7 +55,7 @@ TEST(failover, to_a_cluster_that_cannot_have_the_domain_is_refused)
 }
 
 /* D-028, D-029, D-031. */
-TEST(failover, that_says_nothing_to_do_is_refused)
+TEST(failover, that_says_nothing_to_do_is_refused, "D-028", "D-029", "D-031")
 {
     FIXTURE(orders, EAST, "city.a:east");
     EXPECT_REFUSED(
@@ -79,7 +79,7 @@ TEST(failover, that_says_nothing_to_do_is_refused)
 }
 
 /* D-028; a failover that waits for the old side comes later. */
-TEST(failover, with_a_timeout_is_checked_and_then_refused)
+TEST(failover, with_a_timeout_is_checked_and_then_refused, "D-028")
 {
     FIXTURE(orders, EAST, NULL);
     API(FailoverDomainRequest) *request = sample_failover("west", NULL, orders.arena);
@@ -104,7 +104,7 @@ TEST(failover, with_a_timeout_is_checked_and_then_refused)
 }
 
 /* D-011, D-030: an emergency needs no token, but can be forbidden. */
-TEST(failover, needs_no_token_and_stops_in_a_lockdown)
+TEST(failover, needs_no_token_and_stops_in_a_lockdown, "D-011", "D-030")
 {
     FIXTURE(orders, EAST, NULL);
     orders.rules.is_admin_protected = true;
@@ -129,7 +129,7 @@ TEST(failover, needs_no_token_and_stops_in_a_lockdown)
 }
 
 /* D-021. Moments are a second apart. */
-TEST(failover, within_the_cool_down_is_too_frequent)
+TEST(failover, within_the_cool_down_is_too_frequent, "D-021")
 {
     FIXTURE(orders, EAST, NULL);
     orders.rules.cool_down = 2000000000;

@@ -7,7 +7,7 @@
 
 /* D-035, D-036: away and back, with an increment of 10. D-019: asked in a cluster that is not the
  * primary. D-018: the settings' version stays. */
-TEST(failover, a_domain_takes_the_next_version_of_where_it_goes)
+TEST(failover, a_domain_takes_the_next_version_of_where_it_goes, "D-018", "D-019", "D-035", "D-040")
 {
     FIXTURE(orders, EAST, NULL);
     orders.rules = sample_rules(NORTH);
@@ -39,7 +39,7 @@ TEST(failover, an_update_of_the_active_cluster_is_a_failover)
 }
 
 /* D-031, D-039: accepted, the version stays, so nobody has to be told. */
-TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted)
+TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted, "D-031", "D-039")
 {
     FIXTURE(orders, WEST, NULL);
     EXPECT_OK(failover(&orders, "west", NULL));
@@ -50,7 +50,7 @@ TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted)
 }
 
 /* D-039: the domain's version is what others watch, so it rises with every attribute that moves. */
-TEST(failover, of_an_attribute_raises_the_version_of_the_domain_too)
+TEST(failover, of_an_attribute_raises_the_version_of_the_domain_too, "D-039")
 {
     FIXTURE(orders, NORTH, "city.a:east,city.b:north");
     EXPECT_TEXT(PRINT_OF(orders), "city.a:east=0,city.b:north=2");
@@ -108,7 +108,7 @@ TEST(failover, at_the_end_of_the_numbers_is_refused)
 /* --- settings of global domains --------------------------------------------------------------- */
 
 /* D-020: each field that is a setting, together with a failover. */
-TEST(failover, and_settings_in_one_request_are_refused)
+TEST(failover, and_settings_in_one_request_are_refused, "D-020")
 {
     FIXTURE(orders, EAST, NULL);
     static const char *const settings[] = {"description", "owner_email", "history_archival_uri",
@@ -132,7 +132,7 @@ TEST(failover, and_settings_in_one_request_are_refused)
 }
 
 /* D-019, D-024: the list of clusters is a setting. */
-TEST(failover, clusters_are_added_and_removed_in_the_primary_only)
+TEST(failover, clusters_are_added_and_removed_in_the_primary_only, "D-017", "D-019", "D-024")
 {
     FIXTURE(orders, WEST, "city.a:east");
     API(UpdateDomainRequest) *request = sample_update("clusters", orders.arena);
@@ -196,7 +196,7 @@ TEST(failover, a_registration_with_attributes_checks_their_clusters)
 }
 
 /* D-027. */
-TEST(failover, a_domain_is_deleted_once_it_is_deprecated_and_in_the_primary)
+TEST(failover, a_domain_is_deleted_once_it_is_deprecated_and_in_the_primary, "D-011", "D-027")
 {
     FIXTURE(orders, WEST, NULL);
     struct domain_moment moment = next_moment(&orders);

@@ -2,9 +2,9 @@
  *
  * domains.c opens, closes and reads; write.c decides, adopts, submits and waits, for change.c
  * (wishes of clients), apply.c (facts of other clusters) and for writes that change no domain;
- * rows.c knows how rows look; publish.c tells the loops; log.c, follow.c, dead.c and failovers.c
- * keep what goes with the domains; reload.c reads the store and starts over after a failure. All
- * fields belong to loop 0 but `books`, where loop i owns books[i].
+ * rows.c knows how rows look; publish.c tells the loops and listen.c who listens there; log.c,
+ * follow.c, dead.c and failovers.c keep what goes with the domains; reload.c reads the store and
+ * starts over after a failure. All fields belong to loop 0 but `books`, where loop i owns books[i].
  *
  * Invariants:
  *   1. books[0] holds exactly what is durable at notification version `durable`.
@@ -21,6 +21,12 @@
 #include "fiber/sync.h"
 
 #define DOMAINS_CHANGES_MAX 4096 /* that wait to become durable */
+
+/* Who follows the domains on one loop. */
+struct audience {
+    struct list listeners;  /* struct domain_listener */
+    struct fiber_cond grew; /* the loop's book has more */
+};
 
 struct domains {
     struct domains_options options;
@@ -42,7 +48,8 @@ struct domains {
     struct latch fibers;     /* reload and refresh */
     struct fiber *refresher; /* NULL: none */
     unsigned loops;
-    struct book books[]; /* one per loop: what is durable */
+    struct audience *audiences; /* one per loop, beside its book */
+    struct book books[];        /* one per loop: what is durable */
 };
 
 /* --- publish.c: a decided change on its way, to the disk, then to every loop -------------------
@@ -51,7 +58,7 @@ struct domains {
 struct telling {
     struct letter letter;
     struct change *change;
-    struct book *book;
+    unsigned index; /* of the loop */
 };
 struct change {
     struct list node; /* in undurable */
@@ -72,6 +79,13 @@ void change_drop(struct change *change);
 void change_enter(const struct change *change, struct book *book);
 /* Tells every loop; takes over one reference of the change, given back when all have it. */
 void change_publish(struct change *change);
+
+/* --- listen.c -----------------------------------------------------------------------------------
+ */
+
+struct audience *audiences_new(unsigned count);
+/* Enters the change in the book of loop `index`, and tells who listens there. On that loop. */
+void audience_tell(struct domains *domains, unsigned index, const struct change *change);
 
 /* --- write.c ------------------------------------------------------------------------------------
  */
@@ -167,6 +181,9 @@ must_use struct error *apply_try(struct domains *domains, const char *source,
 void domains_start_reload(struct domains *domains);
 /* Reads what is not known yet and opens the writer. Yields. */
 must_use struct error *domains_load(struct domains *domains, struct arena *arena);
+/* Reads what other hosts wrote, if they did; *guard is the store's. Yields. */
+must_use struct error *domains_look_for_others(struct domains *domains, struct arena *arena,
+                                               uint64_t *guard);
 /* Looks for changes by other hosts from time to time; a fiber. */
 void domains_refresh(void *argument);
 

@@ -65,7 +65,7 @@ static void
 letter_arrived(struct letter *letter)
 {
     struct telling *telling = container_of(letter, struct telling, letter);
-    change_enter(telling->change, telling->book);
+    audience_tell(telling->change->domains, telling->index, telling->change);
     letter->deliver = letter_returned;
     loop_post_answer(loop_at(0), letter);
 }
@@ -78,12 +78,11 @@ change_publish(struct change *change)
     check(change->version >= domains->books[0].notification_version); /* in order, to every loop */
     for (unsigned i = 1; i < domains->loops; i++) {
         struct telling *telling = &change->tellings[i];
-        *telling = (struct telling){
-            .change = change, .book = &domains->books[i], .letter.deliver = letter_arrived};
+        *telling = (struct telling){.change = change, .index = i, .letter.deliver = letter_arrived};
         latch_add(&domains->letters, 1);
         /* Never refused: changes are bounded by DOMAINS_CHANGES_MAX, and so are these letters. */
         loop_post_answer(loop_at(i), &telling->letter);
     }
-    change_enter(change, &domains->books[0]);
+    audience_tell(domains, 0, change);
     note_told(change);
 }

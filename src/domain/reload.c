@@ -262,6 +262,15 @@ domains_start_reload(struct domains *domains)
     fiber_start("domains-reload", reload, domains);
 }
 
+struct error *
+domains_look_for_others(struct domains *domains, struct arena *arena, uint64_t *guard)
+{
+    struct error *err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
+    if (err == NULL && domains->writer != NULL && *guard > writer_guard(domains->writer))
+        domains_start_reload(domains);
+    return err;
+}
+
 void
 domains_refresh(void *argument)
 {
@@ -271,10 +280,10 @@ domains_refresh(void *argument)
         uint64_t guard = 0;
         if (fiber_sleep(domains->options.refresh_interval, arena) != NULL)
             break;
-        struct error *err =
-            store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, &guard);
-        if (err == NULL && domains->writer != NULL && guard > writer_guard(domains->writer))
-            domains_start_reload(domains);
+        struct error *err = domains_look_for_others(domains, arena, &guard);
+        if (err != NULL)
+            log_debug(domains->options.log, "Looking for changes of domains failed.",
+                      log_error(err));
     }
     latch_done(&domains->fibers);
 }

@@ -122,7 +122,7 @@ receive(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, int so
 #define NOTICED_OF(fixture) ((uint64_t)RECORD_OF(fixture)->failover_notification_version)
 
 /* D-009, D-043. */
-TEST(replicated, a_created_domain_is_the_same_here)
+TEST(replicated, a_created_domain_is_the_same_here, "D-009", "D-043")
 {
     FIXTURE(west, WEST);
     EXPECT_OK(receive(&west, creation(&west), EAST));
@@ -142,7 +142,7 @@ TEST(replicated, a_created_domain_is_the_same_here)
 }
 
 /* D-043: a cluster that joins late, or a message that overtook. */
-TEST(replicated, an_update_of_an_unknown_domain_creates_it)
+TEST(replicated, an_update_of_an_unknown_domain_creates_it, "D-043")
 {
     FIXTURE(west, WEST);
     EXPECT_OK(receive(&west, message(&west, 3, 12, "city.a:west=1"), NORTH));
@@ -159,7 +159,7 @@ TEST(replicated, an_update_of_an_unknown_domain_creates_it)
 }
 
 /* D-042, every combination of older, equal and newer. */
-TEST(replicated, settings_and_active_cluster_count_each_by_their_own_version)
+TEST(replicated, settings_and_active_cluster_count_each_by_their_own_version, "D-040", "D-042")
 {
     for (int64_t config = 4; config <= 6; config++) {
         for (int64_t step = -1; step <= 1; step++) {
@@ -304,7 +304,7 @@ expect_parked(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *task, 
 }
 
 /* D-043: what can never be applied says why, so that a person can decide. */
-TEST(replicated, a_name_or_id_that_belongs_to_another_domain_is_an_error)
+TEST(replicated, a_name_or_id_that_belongs_to_another_domain_is_an_error, "D-043")
 {
     FIXTURE(west, WEST);
     EXPECT_OK(receive(&west, creation(&west), EAST));

@@ -18,8 +18,11 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
     const struct dynamic *dynamic = domains->options.dynamic;
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = name;
+    const struct cluster_group *group = domains->options.group;
+    if (dynamic_flag(dynamic, DYNAMIC_NEW_INITIAL_VERSION, &filter))
+        group = cluster_group_migrate(group, arena);
     return (struct domain_rules){
-        .group = domains->options.group,
+        .group = group,
         .retention_days_min = dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, &filter),
         .retention_days_max = dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, &filter),
         .name_length_max = dynamic_integer(dynamic, DYNAMIC_DOMAIN_NAME_LENGTH, &filter),

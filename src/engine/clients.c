@@ -14,41 +14,44 @@ run_of(const API(WorkflowExecution) *execution)
     return execution == NULL ? "" : execution->run_id;
 }
 
-struct start_wish {
-    const struct start_command *command;
-    struct start_answer *answer;
-};
-
 static struct error *
 decide_start(void *context, struct step *step)
 {
     struct start_wish *wish = context;
-    return command_start(step, wish->command, wish->answer);
+    struct error *err = (wish->command->signal == NULL ? command_start : command_signal_with_start)(
+        step, wish->command, wish->answer);
+    struct mutation *changed = step->begun != NULL ? step->begun : step->mutation;
+    bool is_step = err == NULL && changed != NULL && !mutation_is_empty(changed);
+    if (is_step)
+        mutation_drop_transfer(changed, wish->dropped);
+    return err;
 }
 
-static struct error *
-decide_signal_with_start(void *context, struct step *step)
+struct error *
+engine_step_start(struct engine *engine, const char *domain_id, struct start_wish *wish,
+                  struct arena *arena)
 {
-    struct start_wish *wish = context;
-    return command_signal_with_start(step, wish->command, wish->answer);
+    const API(StartWorkflowExecutionRequest) *request = wish->command->request;
+    bool may_terminate =
+        request->workflow_id_reuse_policy ==
+        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING);
+    struct shard_step step = {.key = {domain_id, request->workflow_id, ""},
+                              .needs_run = may_terminate || wish->command->signal != NULL,
+                              .may_be_missing = true,
+                              .policy = request->active_cluster_selection_policy,
+                              .range_id = wish->range_id,
+                              .is_call = wish->is_call,
+                              .decide = decide_start,
+                              .context = wish};
+    return engine_step(engine, &step, arena);
 }
 
 struct error *
 engine_start(struct engine *engine, const char *domain_id, const struct start_command *command,
              struct arena *arena, struct start_answer *answer)
 {
-    const API(StartWorkflowExecutionRequest) *request = command->request;
-    struct start_wish wish = {command, answer};
-    bool may_terminate =
-        request->workflow_id_reuse_policy ==
-        API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING);
-    struct shard_step step = {.key = {domain_id, request->workflow_id, ""},
-                              .needs_run = may_terminate,
-                              .may_be_missing = true,
-                              .policy = request->active_cluster_selection_policy,
-                              .decide = decide_start,
-                              .context = &wish};
-    return engine_step(engine, &step, arena);
+    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
+    return engine_step_start(engine, domain_id, &wish, arena);
 }
 
 struct error *
@@ -56,14 +59,8 @@ engine_signal_with_start(struct engine *engine, const char *domain_id,
                          const struct start_command *command, struct arena *arena,
                          struct start_answer *answer)
 {
-    struct start_wish wish = {command, answer};
-    struct shard_step step = {.key = {domain_id, command->request->workflow_id, ""},
-                              .needs_run = true,
-                              .may_be_missing = true,
-                              .policy = command->request->active_cluster_selection_policy,
-                              .decide = decide_signal_with_start,
-                              .context = &wish};
-    return engine_step(engine, &step, arena);
+    struct start_wish wish = {.command = command, .answer = answer, .is_call = true};
+    return engine_step_start(engine, domain_id, &wish, arena);
 }
 
 static struct error *
@@ -79,6 +76,7 @@ engine_signal(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_signal,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -98,6 +96,7 @@ engine_request_cancel(struct engine *engine, const char *domain_id,
     struct shard_step step = {.key = {domain_id, workflow_of(request->workflow_execution),
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
+                              .is_call = true,
                               .decide = decide_request_cancel,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -135,7 +134,11 @@ static void
 reset_on_loop(void *argument)
 {
     struct reset_call *call = argument;
-    call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
+    struct run_key key = {call->wanted.domain_id,
+                          workflow_of(call->wanted.request->workflow_execution), ""};
+    call->err = shard_admit(call->shard, &key, call->arena);
+    if (call->err == NULL)
+        call->err = shard_reset(call->shard, &call->wanted, call->arena, &call->run_id);
 }
 
 struct error *

@@ -4,6 +4,7 @@
  * all of it, and it is decoded again once everything it says is durable. */
 #include "base/check.h"
 #include "engine/inside.h"
+#include "store/key.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -249,7 +250,9 @@ engine_describe(struct engine *engine, const struct run_key *key, struct arena *
                 API(DescribeWorkflowExecutionResponse) *response)
 {
     struct describe describe = {.arena = arena};
-    struct error *err = engine_look(engine, key, look_describe, &describe, arena);
+    struct error *err = engine_admit(engine, key, arena);
+    if (err == NULL)
+        err = engine_look(engine, key, look_describe, &describe, arena);
     if (err != NULL)
         return err;
     API(DescribeWorkflowExecutionResponse) *copy = NULL;
@@ -258,4 +261,29 @@ engine_describe(struct engine *engine, const struct run_key *key, struct arena *
     if (err == NULL)
         *response = *copy;
     return err;
+}
+
+/* --- any run at all ---- */
+
+struct error *
+engine_has_runs(struct engine *engine, const char *domain_id, struct arena *arena, bool *has_runs)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_text(&key, slice_text(domain_id));
+    struct slice from = key_end(&key); /* of every current run of the domain */
+    *has_runs = false;
+    for (uint32_t i = 0; i < engine->options.shard_count && !*has_runs; i++) {
+        struct scan scan = {.partition = PARTITION_OF_SHARD(i),
+                            .kind = ROW_CURRENT,
+                            .from = from,
+                            .to = key_after_prefix(from, arena),
+                            .rows_max = 1};
+        struct rows rows;
+        struct error *err = store_scan(engine->options.store, &scan, arena, &rows);
+        if (err != NULL)
+            return err;
+        *has_runs = rows.count > 0;
+    }
+    return NULL;
 }

@@ -5,8 +5,11 @@
  * itself is one of command/, given to the shard as the decision of a step. */
 #include "engine/engine.h"
 
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/vector.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
@@ -263,4 +266,75 @@ engine_look_surely(struct engine *engine, const struct run_key *key, look_functi
     struct look_call call = {
         .key = key, .look = look, .context = context, .is_sure = true, .arena = arena};
     return send_look(engine, &call);
+}
+
+/* --- limits ---- */
+
+struct admit_call {
+    struct shard *shard;
+    const struct run_key *key;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+admit_on_loop(void *argument)
+{
+    struct admit_call *call = argument;
+    call->err = shard_admit(call->shard, call->key, call->arena);
+}
+
+struct error *
+engine_admit(struct engine *engine, const struct run_key *key, struct arena *arena)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct admit_call call = {.shard = engine->shards[number], .key = key, .arena = arena};
+    struct error *err = route_to_shard(number, admit_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}
+
+struct hottest_call {
+    struct shard *shard;
+    const char *domain_id;
+    size_t count_max;
+    struct arena *arena;
+    struct limits_rate *rates;
+    size_t count;
+};
+
+static void
+hottest_on_loop(void *argument)
+{
+    struct hottest_call *call = argument;
+    call->count =
+        shard_hottest(call->shard, call->domain_id, call->count_max, call->arena, &call->rates);
+}
+
+static int
+compare_rates(const void *one, const void *other)
+{
+    uint32_t first = limits_hotter(one), second = limits_hotter(other);
+    return (first < second) - (first > second);
+}
+
+struct error *
+engine_hottest(struct engine *engine, const char *domain_id, size_t count_max, struct arena *arena,
+               struct limits_rate **rates, size_t *count)
+{
+    vector_of(struct limits_rate) all = {0};
+    for (uint32_t number = 0; number < engine->options.shard_count; number++) {
+        struct hottest_call call = {.shard = engine->shards[number],
+                                    .domain_id = domain_id,
+                                    .count_max = count_max,
+                                    .arena = arena};
+        struct error *err = route_to_shard(number, hottest_on_loop, &call, arena);
+        if (err != NULL)
+            return err;
+        for (size_t i = 0; i < call.count; i++)
+            vector_push_in(&all, arena, call.rates[i]);
+    }
+    qsort(all.items, all.count, sizeof *all.items, compare_rates);
+    *rates = all.items;
+    *count = all.count < count_max ? all.count : count_max;
+    return NULL;
 }

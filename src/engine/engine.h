@@ -12,7 +12,7 @@
 struct engine_options {
     struct store *store;
     uint32_t shard_count;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
@@ -34,6 +34,10 @@ uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
 /* The shard itself, for those who are on its loop (route_to_shard). */
 struct shard *engine_shard(struct engine *engine, uint32_t number);
 
+/* Has the domain any run, open or closed? Errors: the store's. */
+must_use struct error *engine_has_runs(struct engine *engine, const char *domain_id,
+                                       struct arena *arena, bool *has_runs);
+
 /* --- clients ------------------------------------------------------------------------------------
  */
 
@@ -43,6 +47,11 @@ must_use struct error *engine_start(struct engine *engine, const char *domain_id
 must_use struct error *engine_signal_with_start(struct engine *engine, const char *domain_id,
                                                 const struct start_command *command,
                                                 struct arena *arena, struct start_answer *answer);
+/* Either of them, later: durable when it returns, then done by whoever owns the shard, in order for
+ * each workflow id, once the domain is active here. A refusal because of a run that is there is
+ * told to nobody. Errors: those of shard_accept. */
+must_use struct error *engine_accept(struct engine *engine, const char *domain_id,
+                                     const struct start_command *command, struct arena *arena);
 must_use struct error *engine_signal(struct engine *engine, const char *domain_id,
                                      const API(SignalWorkflowExecutionRequest) *request,
                                      struct arena *arena);
@@ -61,6 +70,15 @@ must_use struct error *engine_reset(struct engine *engine, const char *domain_id
 /* The tasks of the run are sent again. */
 must_use struct error *engine_refresh(struct engine *engine, const struct run_key *key,
                                       struct arena *arena);
+/* Counts a client's call on a workflow id that is no step; the steps above, reset and describe do
+ * so themselves. Error: ERR_SERVICE_BUSY, the id had too many (H-006). */
+must_use struct error *engine_admit(struct engine *engine, const struct run_key *key,
+                                    struct arena *arena);
+/* The workflow ids of all shards that are called most, or get most tasks, just now; the hottest
+ * first, at most `count_max`. domain_id NULL: of all domains. */
+must_use struct error *engine_hottest(struct engine *engine, const char *domain_id,
+                                      size_t count_max, struct arena *arena,
+                                      struct limits_rate **rates, size_t *count);
 /* Fills everything that the record knows. */
 must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
                                        struct arena *arena,

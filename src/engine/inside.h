@@ -48,6 +48,18 @@ must_use struct error *errand_start_child(struct errand_walk *walk);
 must_use struct error *errand_end_children(struct errand_walk *walk);
 /* A child that waits finds out whether its parent knows it (errands_orphan.c). */
 must_use struct error *errand_ask_parent(struct errand_walk *walk);
+/* Does a request that was accepted (requests.c). */
+must_use struct error *errand_do_request(struct errand_walk *walk);
+/* A start, or a signal with a start, as one step. `range_id`, `dropped`: of the row of the outbox
+ * that asks for it, which goes with the step; 0: none does. */
+struct start_wish {
+    const struct start_command *command;
+    struct start_answer *answer;
+    uint64_t range_id, dropped;
+    bool is_call; /* of a client: the limit of the workflow id holds */
+};
+must_use struct error *engine_step_start(struct engine *engine, const char *domain_id,
+                                         struct start_wish *wish, struct arena *arena);
 /* What the end of a parent means for a child, as a step of the child: its policy says. */
 struct end_wish {
     const STORED(PendingChild) *child;

@@ -45,6 +45,7 @@ start_task(struct engine *engine, const struct task *task, struct start_task_wis
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
                               .needs_run = true,
                               .range_id = task->row == 0 ? 0 : task->range_id,
+                              .task = task,
                               .decide = decide,
                               .context = wish};
     struct error *err = engine_step(engine, &step, arena);

@@ -26,25 +26,26 @@
 
 #include <stdatomic.h>
 
+#include "base/limit.h"
 #include "base/map.h"
 #include "fiber/sync.h"
-#include "matching/limit.h"
 #include "matching/matching.h"
 
-#define TASKS_MAX         ((size_t)262144) /* in memory, of all lists together */
-#define TASKS_TIGHT       256              /* per list, once half of that is used */
-#define TASK_BLOCK        100000           /* numbers of one range id */
-#define WORKERS_MAX       64               /* fibers per loop that read */
-#define TEND_INTERVAL     (10 * NS_PER_S)
-#define LOOK_INTERVAL     NS_PER_S         /* at what other hosts may have stored */
-#define STICKY_WINDOW     (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
-#define POLLERS_WINDOW    (300 * NS_PER_S) /* pollers that are shown */
-#define POLLERS_MAX       1000             /* remembered per list */
-#define SPILL_BATCHES_MAX 4                /* of a list, that wait at the store */
-#define SPILL_BATCH_TASKS 500
-#define RETRY_FIRST       (20 * NS_PER_MS) /* after the store failed a list */
-#define OUTCOME_MAX       (60 * NS_PER_S)  /* until a door has told what became of a stored task */
-#define RETRY_MAX         (5 * NS_PER_S)
+#define LIMIT_RATE_DEFAULT 100000.0         /* tasks per second of a list; as Cadence shows it */
+#define TASKS_MAX          ((size_t)262144) /* in memory, of all lists together */
+#define TASKS_TIGHT        256              /* per list, once half of that is used */
+#define TASK_BLOCK         100000           /* numbers of one range id */
+#define WORKERS_MAX        64               /* fibers per loop that read */
+#define TEND_INTERVAL      (10 * NS_PER_S)
+#define LOOK_INTERVAL      NS_PER_S         /* at what other hosts may have stored */
+#define STICKY_WINDOW      (10 * NS_PER_S)  /* a sticky list that was not polled in it is dead */
+#define POLLERS_WINDOW     (300 * NS_PER_S) /* pollers that are shown */
+#define POLLERS_MAX        1000             /* remembered per list */
+#define SPILL_BATCHES_MAX  4                /* of a list, that wait at the store */
+#define SPILL_BATCH_TASKS  500
+#define RETRY_FIRST        (20 * NS_PER_MS) /* after the store failed a list */
+#define OUTCOME_MAX        (60 * NS_PER_S)  /* until a door has told what became of a stored task */
+#define RETRY_MAX          (5 * NS_PER_S)
 
 enum errand { ERRAND_ADD, ERRAND_RETURN, ERRAND_FINISH, ERRAND_UNASK };
 

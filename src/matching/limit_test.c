@@ -1,6 +1,5 @@
 /* limit_test.c - the bucket of tokens by itself, and in lists. */
-#include "matching/limit.h"
-
+#include "base/limit.h"
 #include "base/test.h"
 #include "matching/fixture.h"
 

@@ -168,6 +168,22 @@ CONTRACT(server, messages_up_to_the_limit_pass_and_larger_ones_do_not, 1)
     test_service_close(&service);
 }
 
+/* What a server takes whose configuration says nothing (config_test.c). */
+CONTRACT(server, a_message_of_32_mib_passes, 1, "A-255")
+{
+    struct test_service service;
+    const size_t limit = 32 << 20;
+    struct slice response;
+    test_service_open(&service, &(struct grpc_server_options){.message_max = limit}, arena);
+    struct grpc_client *client = grpc_client_new(&(struct grpc_client_options){
+        .address = grpc_server_address(service.server), .message_max = limit});
+    struct slice bytes = slice_of(arena_zalloc(arena, 1, limit), limit);
+    EXPECT_OK(test_call(client, "/test/echo", bytes, arena, &response));
+    EXPECT(slice_equal(response, bytes));
+    grpc_client_free(client);
+    test_service_close(&service);
+}
+
 CONTRACT(server, the_deadline_ends_a_call_on_both_sides, 1)
 {
     struct test_service service;

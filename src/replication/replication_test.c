@@ -374,12 +374,13 @@ parked_and_purged(void *argument)
     group_close(&group);
 }
 
-TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named)
+TEST(replication, parked_messages_are_purged_up_to_the_one_that_is_named, "D-050")
 {
     linux_run(&(struct linux_options){.loops = 2}, parked_and_purged, NULL);
 }
 
-TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone)
+TEST(replication, a_name_that_is_taken_parks_the_message_until_the_obstacle_is_gone, "D-049",
+     "D-050")
 {
     linux_run(&(struct linux_options){.loops = 2}, parked_and_merged, NULL);
 }
@@ -433,12 +434,17 @@ positions(void *argument)
     fiber_set_deadline(NEVER);
     EXPECT_EQ(messages->n_replication_tasks, 0);
     EXPECT_EQ(messages->last_retrieved_message_id, 3);
+    for (int i = 0; i < 101; i++)
+        EXPECT_OK(register_domain(&group, 0, arena_format(group.arena, "more-%d", i), true));
+    EXPECT_OK(ask(&group, client, "west", 3, 3, &messages)); /* a hundred a call */
+    EXPECT_EQ(messages->n_replication_tasks, 100);
+    EXPECT_EQ(messages->last_retrieved_message_id, 103);
     site_start(&group.sites[1]);
     grpc_client_free(client);
     group_close(&group);
 }
 
-TEST(replication, a_peer_reads_behind_its_position_and_an_empty_answer_comes_in_time)
+TEST(replication, a_peer_reads_behind_its_position_and_an_empty_answer_comes_in_time, "D-048")
 {
     linux_run(&(struct linux_options){.loops = 1}, positions, NULL);
 }

@@ -7,17 +7,30 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
+#include "fiber/loop.h"
 #include "wire/message.h"
 #include "wire/services.h"
 
-/* A method with its types, its door and the series it counts in. */
+/* What calls of one method about one domain are counted in. */
+struct call_series {
+    const char *domain;
+    struct counter *requests;
+    struct counter *errors;
+    struct histogram *latency;
+};
+
+/* A method with its types, its door and the series of calls whose domain is not known. */
 struct method_state {
     const struct rpc_method *method;
     const struct rpc_table *table; /* whose it is */
     struct wire_method wire;
-    struct counter *requests;
-    struct counter *errors;
-    struct histogram *latency;
+    struct call_series unknown;
+};
+
+/* What belongs to one loop. */
+struct service_loop {
+    struct map *series; /* index of the method, name of the domain → struct call_series */
+    struct arena *arena;
 };
 
 struct rpc_service {
@@ -25,10 +38,29 @@ struct rpc_service {
     struct metrics *metrics;
     struct map *by_path; /* path → struct method_state */
     struct arena *arena; /* of the service's own life */
+    struct service_loop *loops;
+    unsigned loop_count;
 };
 
 static const char *const service_label =
     "cadence_frontend"; /* what Cadence's dashboards look for */
+
+#define DOMAIN_UNKNOWN "_unknown_" /* as Cadence calls it */
+
+static struct call_series
+find_series(struct metrics *metrics, const char *operation, const char *domain)
+{
+    const char *labels[] = {"cadence_service", service_label, "operation", operation,
+                            "domain",          domain,        NULL};
+    return (struct call_series){
+        .domain = domain,
+        .requests = metrics_counter(metrics, "cadence_requests", "Calls that arrived.", labels),
+        .errors = metrics_counter(metrics, "cadence_errors",
+                                  "Calls that failed by the server's fault.", labels),
+        .latency = metrics_histogram(metrics, "cadence_latency",
+                                     "Time from a complete request to its answer.", labels),
+    };
+}
 
 static void
 method_state_init(struct method_state *state, const struct rpc_method *method,
@@ -37,16 +69,8 @@ method_state_init(struct method_state *state, const struct rpc_method *method,
     struct wire_method wire;
     bool is_known = wire_method_find(slice_text(method->path), &wire);
     check_that(is_known, "%s stands in no proto", method->path);
-    const char *labels[] = {"cadence_service", service_label, "operation", wire.name, NULL};
     *state = (struct method_state){
-        .method = method,
-        .wire = wire,
-        .requests = metrics_counter(metrics, "cadence_requests", "Calls that arrived.", labels),
-        .errors = metrics_counter(metrics, "cadence_errors",
-                                  "Calls that failed by the server's fault.", labels),
-        .latency = metrics_histogram(metrics, "cadence_latency",
-                                     "Time from a complete request to its answer.", labels),
-    };
+        .method = method, .wire = wire, .unknown = find_series(metrics, wire.name, DOMAIN_UNKNOWN)};
 }
 
 static void
@@ -74,15 +98,82 @@ rpc_service_new(const struct rpc_table *tables, size_t count, const struct log *
     service->arena = arena_new(0);
     for (size_t i = 0; i < count; i++)
         add_table(service, &tables[i]);
+    service->loop_count = loop_count();
+    service->loops = arena_zalloc(service->arena, service->loop_count, sizeof *service->loops);
     return service;
 }
 
 void
 rpc_service_free(struct rpc_service *service)
 {
+    for (unsigned i = 0; i < service->loop_count; i++) {
+        map_free(service->loops[i].series);
+        if (service->loops[i].arena != NULL)
+            arena_free(service->loops[i].arena);
+    }
     map_free(service->by_path);
     arena_free(service->arena);
     memory_free(service);
+}
+
+/* --- whose calls they are ---- */
+
+static const struct call_series *
+new_series(struct service_loop *loop, struct rpc_call *call, const char *domain, struct slice key)
+{
+    struct call_series *series = arena_make(loop->arena, struct call_series);
+    *series = find_series(call->service->metrics, call->state->wire.name,
+                          arena_text(loop->arena, domain));
+    map_put(loop->series, key, series);
+    return series;
+}
+
+void
+rpc_note_domain(struct rpc_call *call, const char *name)
+{
+    struct rpc_service *service = call->service;
+    unsigned index = loop_index(loop_self());
+    check(index < service->loop_count);
+    struct service_loop *loop = &service->loops[index];
+    if (call->series != NULL)
+        return;
+    if (loop->series == NULL) {
+        loop->series = map_new();
+        loop->arena = arena_new(0);
+    }
+    size_t length = strlen(name);
+    uint16_t method = (uint16_t)call->state->wire.index;
+    uint8_t *key = arena_alloc(call->arena, length + sizeof method);
+    memcpy(key, &method, sizeof method);
+    memcpy(key + sizeof method, name, length);
+    struct slice bytes = slice_of(key, length + sizeof method);
+    call->series = map_get(loop->series, bytes);
+    if (call->series == NULL)
+        call->series = new_series(loop, call, name, bytes);
+    counter_add(call->series->requests, 1);
+}
+
+bool
+rpc_has_domain(const struct rpc_call *call)
+{
+    return call->series != NULL;
+}
+
+size_t
+rpc_index(const struct rpc_call *call)
+{
+    return call->state->wire.index;
+}
+
+/* Of a call that is over. */
+static const struct call_series *
+series_of(struct rpc_call *call)
+{
+    if (call->series != NULL)
+        return call->series;
+    call->series = &call->state->unknown;
+    counter_add(call->series->requests, 1);
+    return call->series;
 }
 
 /* A path that the interface has but this server does not serve yet: the caller shall stop, not
@@ -100,17 +191,19 @@ find(void *context, struct slice path)
 
 /* Counted by kind where clients can see the kind; made at first use, since most never happen. */
 static void
-count_error(struct rpc_service *service, struct method_state *state, enum error_kind kind)
+count_error(struct rpc_call *call, enum error_kind kind)
 {
+    const struct call_series *series = series_of(call);
     int status = error_kind_status(kind);
     bool is_ours = status == GRPC_UNKNOWN || status == GRPC_INTERNAL ||
                    status == GRPC_UNAVAILABLE || status == 15;
     if (is_ours)
-        counter_add(state->errors, 1);
+        counter_add(series->errors, 1);
     char name[96];
     snprintf(name, sizeof name, "cadence_errors_%s", error_kind_name(kind));
-    const char *labels[] = {"cadence_service", service_label, "operation", state->wire.name, NULL};
-    counter_add(metrics_counter(service->metrics, name, "Calls that failed so.", labels), 1);
+    const char *labels[] = {"cadence_service", service_label,  "operation", call->state->wire.name,
+                            "domain",          series->domain, NULL};
+    counter_add(metrics_counter(call->service->metrics, name, "Calls that failed so.", labels), 1);
 }
 
 static uint8_t *
@@ -160,7 +253,7 @@ answer_error(struct rpc_call *call, struct error *err)
     if (state->table->refine != NULL)
         err = state->table->refine(call, err);
     struct error *shown = rpc_error_at_door(err, state->method->path, call->arena);
-    count_error(call->service, state, shown->kind);
+    count_error(call, shown->kind);
     int status = error_kind_status(shown->kind);
     if (status == GRPC_UNKNOWN || status == GRPC_UNAVAILABLE)
         log_warn(call->service->log, "A call failed.", log_text("operation", state->wire.name),
@@ -174,7 +267,7 @@ finish(struct rpc_call *call, struct error *err)
     struct slice answer = err == NULL ? encode_answer(call) : (struct slice){0};
     if (call->release != NULL)
         call->release(call->kept);
-    histogram_observe(call->state->latency, clock_monotonic() - call->began);
+    histogram_observe(series_of(call)->latency, clock_monotonic() - call->began);
     if (err == NULL)
         grpc_reply_kept(call->grpc, answer);
     else
@@ -222,7 +315,6 @@ handle(void *context, const void *found, struct grpc_call *grpc)
     call->state = (struct method_state *)found; /* ours: only its series change */
     call->door = call->state->table->door;
     call->began = clock_monotonic();
-    counter_add(call->state->requests, 1);
     struct error *err = run_handler(call);
     check(err == NULL || !call->is_parked);
     if (!call->is_parked)

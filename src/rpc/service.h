@@ -32,6 +32,7 @@ struct rpc_call {
     struct method_state *state;
     int64_t began; /* monotonic */
     bool is_parked;
+    const struct call_series *series; /* what it is counted in; NULL: its domain is not known */
 };
 
 struct rpc_method {
@@ -68,8 +69,15 @@ struct grpc_service rpc_service_port(struct rpc_service *service);
 void rpc_park(struct rpc_call *call, void (*on_gone)(void *context), void *context);
 /* Answers a parked call: with its response, or with the error. */
 void rpc_end(struct rpc_call *call, struct error *err);
-/* The path of the call's method. */
+/* The path of the call's method, its index (wire/services.h). */
 const char *rpc_path(const struct rpc_call *call);
+size_t rpc_index(const struct rpc_call *call);
+/* The call is about this domain, which is there: it is counted as one of its calls. A call that is
+ * about none, or fails before anybody knows, is counted under an unknown one. Once per call; more
+ * often is harmless. */
+void rpc_note_domain(struct rpc_call *call, const char *name);
+/* Was its domain noted already? */
+bool rpc_has_domain(const struct rpc_call *call);
 
 /* The error as the public door says it: what clients do not know becomes UNKNOWN, as in Cadence. */
 struct error *rpc_error_at_door(const struct error *err, const char *path, struct arena *arena);

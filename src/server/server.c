@@ -10,6 +10,7 @@
 #include "matching/matching.h"
 #include "replication/domains_in.h"
 #include "replication/replication.h"
+#include "settings/settings.h"
 
 #define RPC "services.frontend.rpc."
 
@@ -18,6 +19,7 @@ struct server {
     struct arena *arena; /* of the server's life */
     const struct cluster_group *group;
     struct domains *domains;
+    struct settings *settings;
     struct matching *matching;
     /* Matching calls it from every loop: published when it is open, taken back before it closes. */
     _Atomic(struct engine *) engine;
@@ -215,7 +217,9 @@ open_doors(struct server *server)
         .dynamic = server->options.dynamic,
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
+        .settings = server->settings,
         .phase = server->options.phase,
+        .log = server->options.log,
         .store = server->options.store_port,
     });
     server->replication = replication_new(
@@ -266,6 +270,9 @@ open_parts(struct server *server, struct arena *arena)
     err = open_tls(server, arena);
     if (err == NULL)
         err = open_peer_tls(server, arena);
+    if (err == NULL)
+        err =
+            settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
         err = open_domains(server, arena);
     if (err != NULL)
@@ -363,6 +370,7 @@ server_stop(struct server *server, int64_t grace)
         matching_free(server->matching);
     if (server->domains != NULL)
         domains_close(server->domains);
+    settings_close(server->settings);
     close_tls(server);
     arena_free(server->arena);
     memory_free(server);

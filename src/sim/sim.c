@@ -163,9 +163,9 @@ sim_open_cluster(struct sim *sim, const struct world_options *options, unsigned 
         sim->hosts[i].base = base;
 }
 
-/* What an operator writes for cluster `current` of a group. */
+/* What an operator writes for cluster `current` of a group; cluster i is at host "<host>i". */
 static const char *
-group_config(struct arena *arena, unsigned current, unsigned count)
+group_config(struct arena *arena, unsigned current, unsigned count, const char *host)
 {
     const char *text = arena_format(arena,
                                     "clusterGroupMetadata:\n"
@@ -177,9 +177,9 @@ group_config(struct arena *arena, unsigned current, unsigned count)
     for (unsigned i = 0; i < count; i++)
         text = arena_format(arena,
                             "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "
-                            "rpcName: cadence-frontend, rpcAddress: 'host%u:" SIM_PORT
+                            "rpcName: cadence-frontend, rpcAddress: '%s%u:" SIM_PORT
                             "', rpcTransport: grpc}\n",
-                            text, i, initial_versions[i], i);
+                            text, i, initial_versions[i], host, i);
     return text;
 }
 
@@ -191,8 +191,16 @@ sim_open_group(struct sim *sim, const struct world_options *options, unsigned co
     sim->is_group = true;
     for (unsigned i = 0; i < count; i++) {
         sim->hosts[i].base = memory_base_new(options->seed + i);
-        sim->hosts[i].config = group_config(sim->arena, i, count);
+        sim->hosts[i].config = group_config(sim->arena, i, count, "host");
     }
+}
+
+void
+sim_be_one_of_two(struct sim *sim)
+{
+    check(!sim->is_group);
+    for (unsigned i = 0; i < sim->count; i++)
+        sim->hosts[i].config = group_config(sim->arena, 0, 2, "nowhere");
 }
 
 void

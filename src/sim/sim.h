@@ -49,6 +49,8 @@ void sim_open_cluster(struct sim *sim, const struct world_options *options, unsi
 /* A world with a group of `count` clusters of one host each. Nothing runs yet. */
 void sim_open_group(struct sim *sim, const struct world_options *options, unsigned count,
                     unsigned loops);
+/* The cluster becomes cluster0 of a group of two; nobody runs the other one. Before hosts start. */
+void sim_be_one_of_two(struct sim *sim);
 void sim_close(struct sim *sim);
 /* Starts a server host that is not running. */
 void sim_host_start(struct sim_host *host);

@@ -14,7 +14,7 @@ workflow_is_expected(const struct error *err)
     bool is_late = strstr(err->message, "Context timeout is too short.") != NULL;
     return is_late || verdict_is_expected(err) || err->kind == ERR_SHARD_OWNERSHIP_LOST ||
            err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_ALREADY_STARTED ||
-           err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
+           err->kind == ERR_CANCELLATION_ALREADY_REQUESTED || err->kind == ERR_DOMAIN_NOT_ACTIVE;
 }
 
 struct error *

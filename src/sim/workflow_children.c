@@ -18,6 +18,7 @@ family_follow(struct family_progress *progress, const API(HistoryEvent) *event)
     progress->started += kind == EVENT(CHILD_WORKFLOW_EXECUTION_STARTED);
     progress->ended += kind == EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED) ||
                        kind == EVENT(CHILD_WORKFLOW_EXECUTION_CANCELED) ||
+                       kind == EVENT(CHILD_WORKFLOW_EXECUTION_FAILED) ||
                        kind == EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED);
     progress->asked += kind == EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED) ||
                        kind == EVENT(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED);
@@ -31,15 +32,18 @@ child_id(const char *workflow_id, unsigned number, struct arena *arena)
     return arena_format(arena, "%s-c%u", workflow_id, number);
 }
 
-/* What a child does, and what becomes of it if its parent ends. */
-static struct plan
-child_plan(const struct plan *plan)
+void
+family_child_entry(const struct plan *plan, struct workflow_entry *child)
 {
-    struct plan child = {.activities = plan->family % 2, .runs = plan->child_runs};
-    child.signals = plan->family == FAMILY_WAITS ? 1 : 0;
-    child.is_endless = plan->family == FAMILY_CANCELS || plan->family == FAMILY_TERMINATES ||
-                       plan->family == FAMILY_REQUESTS;
-    return child;
+    *child = (struct workflow_entry){.schedule = plan->family % 2 == 0 ? "@every 2s" : "@every 3s",
+                                     .is_buffered = plan->child_runs == 0};
+    child->plan = (struct plan){.activities = plan->family % 2,
+                                .runs = plan->child_runs,
+                                .failures = plan->child_failures,
+                                .fires = plan->child_fires};
+    child->plan.signals = plan->family == FAMILY_WAITS ? 1 : 0;
+    child->plan.is_endless = plan->family == FAMILY_CANCELS || plan->family == FAMILY_TERMINATES ||
+                             plan->family == FAMILY_REQUESTS;
 }
 
 static API(Decision) *
@@ -50,13 +54,22 @@ start_child(const struct plan *plan, const char *workflow_id, unsigned number, s
         [FAMILY_ABANDONS] = POLICY(ABANDON),     [FAMILY_CANCELS] = POLICY(REQUEST_CANCEL),
         [FAMILY_TERMINATES] = POLICY(TERMINATE), [FAMILY_REQUESTS] = POLICY(REQUEST_CANCEL),
     };
-    struct plan of_child = child_plan(plan);
+    struct workflow_entry own;
+    family_child_entry(plan, &own);
     API(StartChildWorkflowExecutionDecisionAttributes) *child =
         message_new(arena, API_TYPE(start_child_workflow_execution_decision_attributes));
     child->workflow_id = child_id(workflow_id, number, arena);
     child->workflow_type = message_new(arena, API_TYPE(workflow_type));
     child->workflow_type->name = "plan";
-    child->input = workflow_payload(arena, plan_print(&of_child, arena));
+    child->input = workflow_payload(arena, plan_print(&own.plan, arena));
+    if (own.plan.failures > 0)
+        child->retry_policy = plan_retry_policy(arena);
+    if (own.plan.fires > 0) {
+        child->cron_schedule = (char *)own.schedule;
+        child->cron_overlap_policy =
+            own.is_buffered ? API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE)
+                            : API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
+    }
     child->parent_close_policy = policies[plan->family];
     API(Decision) *decision = plan_new_decision(arena, DECISION(START_CHILD_WORKFLOW_EXECUTION));
     decision->start_child_workflow_execution_decision_attributes = child;

@@ -54,11 +54,25 @@ insist(struct errand *errand, bool (*try)(struct errand *errand, struct load_cal
     }
 }
 
-static bool
-try_start(struct errand *errand, struct load_call *call, int which)
+/* What makes runs follow each other. */
+static void
+put_succession(const struct workflow_entry *entry, API(StartWorkflowExecutionRequest) *request,
+               struct arena *arena)
 {
-    struct workflow_entry *entry = errand->entry;
-    struct arena *arena = call->arena;
+    if (entry->plan.failures > 0)
+        request->retry_policy = plan_retry_policy(arena);
+    if (entry->plan.fires == 0)
+        return;
+    request->cron_schedule = (char *)entry->schedule;
+    request->cron_overlap_policy =
+        entry->is_buffered ? API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE)
+                           : API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_SKIPPED);
+    request->jitter_start = presence_make_duration(arena, entry->jitter);
+}
+
+API(StartWorkflowExecutionRequest) *
+workflow_start_request(struct workflow_entry *entry, struct arena *arena)
+{
     API(StartWorkflowExecutionRequest) *request =
         message_new(arena, API_TYPE(start_workflow_execution_request));
     request->domain = WORKFLOW_DOMAIN;
@@ -71,6 +85,15 @@ try_start(struct errand *errand, struct load_call *call, int which)
     request->task_start_to_close_timeout = presence_make_duration(arena, 3);
     request->request_id = entry->start_request_id;
     request->identity = "client";
+    put_succession(entry, request, arena);
+    return request;
+}
+
+static bool
+try_start(struct errand *errand, struct load_call *call, int which)
+{
+    struct workflow_entry *entry = errand->entry;
+    API(StartWorkflowExecutionRequest) *request = workflow_start_request(entry, call->arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
     struct error *err = workflow_call(errand->load, call, "WorkflowAPI/StartWorkflowExecution",
                                       request, start_workflow_execution_response, &response);
@@ -165,6 +188,21 @@ try_end(struct errand *errand, struct load_call *call, int which)
            err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
 }
 
+/* Some are tried again, some run by a schedule, some both. */
+static void
+plan_succession(struct workflow_entry *entry)
+{
+    static const char *const schedules[] = {"@every 2s", "@every 5s", "* * * * *"};
+    if (entropy_below(5) == 0)
+        entry->plan.failures = 1 + (unsigned)entropy_below(3);
+    if (entropy_below(5) != 0)
+        return;
+    entry->plan.fires = 1 + (unsigned)entropy_below(3);
+    entry->schedule = schedules[entropy_below(array_length(schedules))];
+    entry->is_buffered = entropy_below(2) == 0;
+    entry->jitter = (unsigned)entropy_below(3);
+}
+
 static struct workflow_entry *
 new_entry(struct workflow_load *load)
 {
@@ -177,19 +215,25 @@ new_entry(struct workflow_load *load)
         .fate = entropy_below(6) == 0 ? (entropy_below(2) == 0 ? FATE_CANCEL : FATE_TERMINATE)
                                       : FATE_COMPLETE,
     };
-    bool is_reset = entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
+    bool is_reset =
+        load->shard_log == NULL && entry->fate == FATE_COMPLETE && entropy_below(3) == 0;
     if (!is_reset && entropy_below(2) == 0) { /* open children forbid a reset */
         entry->plan.children = 1 + (unsigned)entropy_below(2);
         entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);
         entry->plan.child_runs = (unsigned)entropy_below(2);
+        entry->plan.child_failures = entropy_below(4) == 0 ? 1 + (unsigned)entropy_below(2) : 0;
+        entry->plan.child_fires = entropy_below(4) == 0 ? 1 + (unsigned)entropy_below(2) : 0;
     }
-    snprintf(entry->id, sizeof entry->id, "flow-%u", load->entry_count++);
+    plan_succession(entry);
+    unsigned number = load->entry_count++;
+    snprintf(entry->id, sizeof entry->id, "flow-%u", number);
     new_request_id(entry->start_request_id);
     new_request_id(entry->reset_request_id);
     entry->reset_after = is_reset ? (unsigned)entropy_below(entry->plan.signals + 1) : UINT_MAX;
     entry->is_heavy = is_reset && entropy_below(4) == 0;
     if (entry->is_heavy)
         entry->reset_after = entry->plan.signals = WORKFLOW_SIGNALS_FEW - 1;
+    workflow_choose_start(entry, number);
     return entry;
 }
 
@@ -205,12 +249,27 @@ reset_when_due(struct errand *errand, unsigned signals_sent)
         insist(errand, workflow_try_reset, 0);
 }
 
+/* Now; or later, and then it is looked for. */
+static void
+start(struct errand *errand)
+{
+    if (errand->entry->start == START_NOW) {
+        insist(errand, try_start, 0);
+        return;
+    }
+    insist(errand, workflow_try_start_later, 0);
+    if (errand->entry->start == START_LATER_WITH_RIVAL)
+        insist(errand, workflow_try_rival, 0);
+    insist(errand, workflow_try_find, 0);
+}
+
 static void
 live_through(struct errand *errand)
 {
     errand->entry = new_entry(errand->load);
-    insist(errand, try_start, 0);
-    for (unsigned i = 0; i < errand->entry->plan.signals; i++) {
+    start(errand);
+    unsigned first = errand->entry->start == START_LATER_SIGNALED ? 1 : 0;
+    for (unsigned i = first; i < errand->entry->plan.signals; i++) {
         reset_when_due(errand, i);
         think(errand->load);
         insist(errand, try_signal, (int)i);

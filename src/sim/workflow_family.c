@@ -1,6 +1,7 @@
 /* workflow_family.c - after the storm: did parents and children know each other, once, and part as
  * their family does? See workflow_load.h. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fiber/clock.h"
@@ -168,6 +169,9 @@ judge_child(struct workflow_load *load, const struct workflow_entry *entry,
     if (chain->signals[0] > 1 || chain->signals[0] < child->answered)
         verdict_violate(&load->verdict, "%s: heard its parent %u times, which was told %u times",
                         id, chain->signals[0], child->answered);
+    if (chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED) &&
+        chain->runs != chain_length(&chain->entry->plan))
+        verdict_violate(&load->verdict, "%s: completed after %u runs", id, chain->runs);
     if (!end_is_right(entry, chain, is_whole))
         verdict_violate(&load->verdict, "%s: ended with kind %d in a family %u", id,
                         chain->close_kind, entry->plan.family);
@@ -209,15 +213,22 @@ audit_child(struct audit *audit, const struct workflow_entry *entry, struct chil
             verdict_violate(&audit->load->verdict, "%s was never started", child->workflow_id);
         return;
     }
-    struct chain chain = {.workflow_id = child->workflow_id, .next_run_id = run_id};
+    struct workflow_entry own;
+    family_child_entry(&entry->plan, &own);
+    snprintf(own.id, sizeof own.id, "%s", child->workflow_id);
+    struct chain chain = {.entry = &own, .next_run_id = run_id};
     if (!audit_chain(audit, &chain, arena))
         return;
     judge_child(audit->load, entry, child, &chain);
     struct world *world = audit->load->sim->world;
     if (child->started == 0)
         world_mark(world, "child_unrecorded");
-    if (chain.runs > 1)
+    if (chain.runs > 1 && own.plan.runs > 0)
         world_mark(world, "child_continued_as_new");
+    if (chain.runs > 1 && own.plan.fires > 0)
+        world_mark(world, "child_by_schedule");
+    if (chain.runs > 1 && own.plan.failures > 0)
+        world_mark(world, "child_tried_again");
 }
 
 void

@@ -9,6 +9,8 @@
 
 #define WORKFLOW_DOMAIN "flows"
 #define WORKFLOW_LIST   "list"
+#define WORKFLOW_HOME   "cluster0"
+#define WORKFLOW_AWAY   "cluster1"
 
 /* One call to one host; counts it. An error that no server should give is a violation. */
 #define workflow_call(load, call, path, request, type, response)                                   \
@@ -62,6 +64,10 @@ void family_follow(struct family_progress *progress, const API(HistoryEvent) *ev
 bool family_decide(const struct plan *plan, const struct family_progress *progress,
                    const char *workflow_id, struct arena *arena, struct plan_step *step);
 API(Decision) *plan_new_decision(struct arena *arena, int kind);
+/* What a child of this parent does, and how its runs follow each other. */
+void family_child_entry(const struct plan *plan, struct workflow_entry *child);
+/* The retry policy of a plan with failures. */
+API(RetryPolicy) *plan_retry_policy(struct arena *arena);
 
 /* The answer to a query after this history: which signals it has, as a number of bits. */
 const char *plan_answer(const struct history_seen *seen, struct arena *arena);
@@ -91,27 +97,39 @@ struct audit {
     size_t events;     /* in all runs */
 };
 struct chain {
-    const char *workflow_id;
+    const struct workflow_entry *entry;     /* a child has one of its own */
     unsigned signals[WORKFLOW_SIGNALS_MAX]; /* how often each is there */
     unsigned cancels, terminates;
     unsigned runs;
     int close_kind; /* of the last run */
     int64_t close_time;
     const char *last_run_id, *next_run_id;
-    struct history_seen first; /* the first run */
-    int64_t counted_from;      /* names of events before this were counted in another run */
+    struct history_seen first, newest; /* runs */
+    int64_t counted_from; /* names of events before this were counted in another run; 0: none was */
+    int64_t reset_time;   /* of the newest run, if a reset made it; 0: none did */
 };
 /* Follows a chain from next_run_id to its end. False: it cannot be. */
 must_use bool audit_chain(struct audit *audit, struct chain *chain, struct arena *arena);
 /* The children of a parent whose chain was followed (workflow_family.c). */
 void audit_family(struct audit *audit, const struct workflow_entry *entry,
                   const struct chain *chain, struct arena *arena);
+/* How the run behind the newest one begins (workflow_chain.c): as it must after that, or as the
+ * first one, and its first decision not before its time. */
+void chain_check_begin(struct workflow_load *load, const struct chain *chain,
+                       const struct history_seen *seen);
+/* Runs of a workflow that nobody ends early. */
+unsigned chain_length(const struct plan *plan);
 
 /* Waits until every workflow has ended, and checks them all. Yields. */
 void workflow_audit(struct workflow_load *load);
 
 /* Waits until the store holds nothing that waits to be done; what stays is a violation. Yields. */
 void workflow_check_rows(struct workflow_load *load);
+/* The same for everything that there is of any run. */
+void workflow_check_gone(struct workflow_load *load);
+/* Waits until every shard has handled all changes of domains; what does not is a violation. Yields.
+ */
+void workflow_check_level(struct workflow_load *load);
 /* A client asks about its workflow, and judges the answer. */
 void workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                     struct load_clients *clients);
@@ -132,6 +150,17 @@ struct errand {
 };
 /* The run that a client means: the one that it started, or the one that its reset made. */
 const char *workflow_run_id(const struct workflow_entry *entry);
+/* The start of its workflow. */
+API(StartWorkflowExecutionRequest) *workflow_start_request(struct workflow_entry *entry,
+                                                           struct arena *arena);
+/* How a workflow is started, by its number. Starts it later, with a rival behind it; finds out
+ * which run that made. True: that was an answer. The calls yield. */
+void workflow_choose_start(struct workflow_entry *entry, unsigned number);
+bool workflow_try_start_later(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_rival(struct errand *errand, struct load_call *call, int which);
+bool workflow_try_find(struct errand *errand, struct load_call *call, int which);
+/* The domain takes such starts. Yields. */
+must_use struct error *workflow_allow_later(struct load_call *call);
 /* Chooses the decision that the run is reset to; resets it. True: that was an answer. Yield. */
 bool workflow_choose_fork(struct errand *errand, struct load_call *call, int which);
 bool workflow_try_reset(struct errand *errand, struct load_call *call, int which);
@@ -141,6 +170,7 @@ void workflow_observer_main(void *argument);
 void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);
+void workflow_mover_main(void *argument);
 
 /* One of them. */
 struct workflow_part {

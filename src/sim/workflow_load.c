@@ -8,6 +8,7 @@
 
 #define CALL_TIMEOUT   (5 * NS_PER_S)
 #define PATIENCE_MAX   (3 * NS_PER_S)
+#define GONE_LIMIT     (3600 * NS_PER_S)
 #define DOMAIN_SETTLES (3 * NS_PER_S) /* hosts look for changes by others each second */
 
 /* The domain that all workflows are in, at any host that answers; then until all hosts know it. */
@@ -21,10 +22,13 @@ register_domain(struct workflow_load *load)
         struct load_call call = {
             .clients = clients, .host = workflow_any_host(load), .arena = arena};
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_register(&call, &(struct load_registration){.name = WORKFLOW_DOMAIN});
+        err = load_register(&call, &(struct load_registration){.name = WORKFLOW_DOMAIN,
+                                                               .is_global = load->shard_log != NULL,
+                                                               .cluster_count = 2,
+                                                               .active_cluster = WORKFLOW_HOME});
+        if (err == NULL || err->kind == ERR_DOMAIN_ALREADY_EXISTS)
+            err = workflow_allow_later(&call);
         fiber_set_deadline(NEVER);
-        if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
-            break;
         struct error *ended = err == NULL ? NULL : fiber_sleep(100 * NS_PER_MS, arena);
         check(ended == NULL);
     } while (err != NULL);
@@ -52,6 +56,7 @@ client_main(void *argument)
     unsigned deciders = (load->worker_count + 1) / 2;
     unsigned workers_and_clients = load->worker_count + load->client_count;
     unsigned all = workers_and_clients + load->observer_count;
+    struct workflow_part mover = {.load = load};
     struct workflow_part *parts = memory_zalloc(all, sizeof *parts);
     register_domain(load);
     for (unsigned i = 0; i < all; i++)
@@ -63,11 +68,16 @@ client_main(void *argument)
         fiber_start("client", workflow_client_main, &parts[i]);
     for (unsigned i = workers_and_clients; i < all; i++)
         fiber_start("observer", workflow_observer_main, &parts[i]);
+    if (load->movers_running > 0)
+        fiber_start("mover", workflow_mover_main, &mover);
     wait_for(&load->clients_running);
+    wait_for(&load->movers_running);
     wait_for(&load->observers_running);
     workflow_audit(load);
     if (load->verdict.violation == NULL)
         workflow_check_rows(load);
+    if (load->verdict.violation == NULL && load->shard_log != NULL)
+        workflow_check_level(load);
     load->is_audited = true;
     wait_for(&load->workers_running);
     memory_free(parts);
@@ -86,6 +96,14 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->entries =
         memory_zalloc(options->workflows_max + options->clients + 1, sizeof *load->entries);
     load->busy_signals = options->busy_signals;
+    if (options->is_moving) {
+        load->movers_running = 1;
+        load->shard_log = memory_zalloc(1, sizeof *load->shard_log);
+        load->shard_log->verdict = &load->verdict;
+        load->shard_log->domain_name = WORKFLOW_DOMAIN;
+        load->shard_log->cluster_name = WORKFLOW_HOME;
+        shard_log_watch(load->shard_log, sim->hosts[0].base);
+    }
     load->told = map_new();
     load->events = map_new();
     load->handed = map_new();
@@ -93,6 +111,31 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->patience_max = options->patience_max != 0 ? options->patience_max : PATIENCE_MAX;
     host_start(sim->client, client_main, load);
     return load;
+}
+
+static void
+gone_main(void *argument)
+{
+    struct workflow_load *load = argument;
+    workflow_check_gone(load);
+    load->is_audited = true;
+}
+
+static bool
+is_audited(void *context)
+{
+    return ((const struct workflow_load *)context)->is_audited;
+}
+
+const char *
+workflow_load_verify_gone(struct workflow_load *load)
+{
+    check(load->is_audited && !host_is_running(load->sim->client));
+    load->is_audited = false;
+    host_start(load->sim->client, gone_main, load);
+    if (!world_run_until(load->sim->world, is_audited, load, GONE_LIMIT))
+        verdict_violate(&load->verdict, "the rows cannot be looked at");
+    return load->verdict.violation;
 }
 
 void
@@ -104,6 +147,8 @@ workflow_load_free(struct workflow_load *load)
     map_free(load->told);
     map_free(load->events);
     map_free(load->handed);
+    memory_base_watch(load->sim->hosts[0].base, (struct memory_watch){0});
+    memory_free(load->shard_log);
     memory_free(load->entries);
     memory_free(load);
 }

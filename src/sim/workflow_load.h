@@ -14,18 +14,25 @@
  *   4. what somebody saw of a history is still there at the end, and a workflow that was said to be
  *      over was over then: nothing was visible that a crash took back;
  *   5. a task is handed out once;
- *   6. when all is over the store holds nothing that waits: no rows of outbox, alarms, buffered
- *      events, tasks; every id's current run is its last (workflow_rows.c);
+ *   6. when all is over the store holds nothing that waits: no rows of outbox, buffered events,
+ *      tasks, no alarms but those of deletion; every id's current run is its last
+ *      (workflow_rows.c);
  *   7. a child is started once, knows its parent, hears each signal once, ends as its family does,
  *      and its parent is told so, once, if it waits (workflow_family.c); nobody waits for ever;
  *   8. a strong query sees every signal that was acknowledged before it was asked, and no query
  *      sees a signal that nobody sent;
  *   9. after a reset the run that it made begins with what was before, and it has every signal that
- *      was acknowledged, once; the runs that were there before have ended too. */
+ *      was acknowledged, once; the runs that were there before have ended too;
+ *  10. a run that follows another one, by a retry policy or a cron schedule, begins at the moment
+ *      that follows from the run before it, never early, and once (workflow_chain.c);
+ *  11. if the domain moves: shards follow it (shard_log.h), and have handled everything at the end;
+ *  12. a start that was accepted for later makes one run, by that request; one behind it, which the
+ *      run does not allow, makes none (workflow_later.c). */
 #ifndef CADENZA_SIM_WORKFLOW_LOAD_H
 #define CADENZA_SIM_WORKFLOW_LOAD_H
 
 #include "base/map.h"
+#include "sim/shard_log.h"
 #include "sim/sim.h"
 #include "sim/verdict.h"
 
@@ -39,10 +46,14 @@ struct plan {
     unsigned timers;     /* after them, one after the other; 1 … 3 s each */
     unsigned signals;    /* it waits for, in its first run */
     unsigned runs;       /* more runs, by continue-as-new */
+    unsigned failures;   /* attempts that fail before one does not, by its retry policy */
+    unsigned fires;      /* runs by its cron schedule, before it goes on without one */
     /* Children, all started before the rest, in the first run. */
     unsigned children;
-    unsigned family;     /* enum workflow_family: what becomes of them */
-    unsigned child_runs; /* more runs of each child */
+    unsigned family;         /* enum workflow_family: what becomes of them */
+    unsigned child_runs;     /* more runs of each child */
+    unsigned child_failures; /* the same as above, of each child */
+    unsigned child_fires;
     unsigned is_endless; /* the last run never ends by itself: a child that somebody ends */
 };
 
@@ -56,6 +67,14 @@ enum workflow_family {
     FAMILY_COUNT
 };
 
+/* How it is started. */
+enum workflow_start {
+    START_NOW,
+    START_LATER,            /* accepted first */
+    START_LATER_SIGNALED,   /* with its first signal */
+    START_LATER_WITH_RIVAL, /* another request behind it, which must be dropped */
+};
+
 enum workflow_fate { FATE_COMPLETE, FATE_CANCEL, FATE_TERMINATE };
 
 /* One workflow id, and what its client knows of it. */
@@ -63,6 +82,10 @@ struct workflow_entry {
     char id[32];
     struct plan plan;
     enum workflow_fate fate;
+    const char *schedule; /* of a plan with fires */
+    bool is_buffered;     /* a fire that was missed is made up for */
+    unsigned jitter;      /* seconds */
+    enum workflow_start start;
     char start_request_id[40];
     char run_id[40]; /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
@@ -99,7 +122,8 @@ struct workflow_load {
     unsigned busy_signals;
     bool is_over;    /* clients start no more; workers go on */
     bool is_audited; /* every workflow was looked at: workers end too */
-    unsigned clients_running, workers_running, observers_running;
+    unsigned clients_running, workers_running, observers_running, movers_running;
+    struct shard_log *shard_log; /* of a domain that moves; NULL: it does not */
     uint64_t calls, acknowledged, failed, repeats;
     uint64_t tasks_dropped, polls_abandoned, tasks_seen, activities_failed;
     uint64_t queries, queries_answered;
@@ -113,6 +137,7 @@ struct workflow_options {
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;
     int64_t patience_max; /* of every third worker with its polls; 0: 3 s */
+    bool is_moving;       /* the domain is moved to another cluster and back; nothing is reset */
 };
 /* Starts the client host. Free with workflow_load_free. */
 struct workflow_load *workflow_load_start(struct sim *sim, const struct workflow_options *options);
@@ -120,5 +145,8 @@ void workflow_load_free(struct workflow_load *load);
 /* Lets the clients end, waits until every workflow has ended, and checks. Runs the world. The
  * violation, or NULL. */
 const char *workflow_load_verify(struct workflow_load *load);
+/* Later, when the retention of all runs has passed: is there nothing of them? Runs the world. The
+ * violation, or NULL. */
+const char *workflow_load_verify_gone(struct workflow_load *load);
 
 #endif

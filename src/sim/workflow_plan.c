@@ -2,7 +2,11 @@
  *
  * Children come first (workflow_children.c). Activities "a0", "a1", … run one after the other, then
  * timers "t0", …; then it waits for its signals; then it continues as new or completes. A cancel
- * request ends it at the next decision. */
+ * request ends it at the next decision.
+ *
+ * With failures in its plan it fails at its end as often as its attempt is less than that. With
+ * fires it completes with the number of fires that were good, which the next run finds as the last
+ * result, until there were enough: then it continues without a schedule. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,22 +27,36 @@ struct progress {
     bool heard[WORKFLOW_SIGNALS_MAX];
     bool is_cancelled;
     struct family_progress family;
+    unsigned attempt, fires; /* attempts that failed, fires that were good, before this run */
 };
 
 const char *
 plan_print(const struct plan *plan, struct arena *arena)
 {
-    return arena_format(arena, "%u %u %u %u %u %u %u %u", plan->activities, plan->timers,
-                        plan->signals, plan->runs, plan->children, plan->family, plan->child_runs,
-                        plan->is_endless);
+    return arena_format(arena, "%u %u %u %u %u %u %u %u %u %u %u %u", plan->activities,
+                        plan->timers, plan->signals, plan->runs, plan->failures, plan->fires,
+                        plan->children, plan->family, plan->child_runs, plan->child_failures,
+                        plan->child_fires, plan->is_endless);
 }
 
 bool
 plan_parse(const char *text, struct plan *plan)
 {
-    return sscanf(text, "%u %u %u %u %u %u %u %u", &plan->activities, &plan->timers, &plan->signals,
-                  &plan->runs, &plan->children, &plan->family, &plan->child_runs,
-                  &plan->is_endless) == 8;
+    return sscanf(text, "%u %u %u %u %u %u %u %u %u %u %u %u", &plan->activities, &plan->timers,
+                  &plan->signals, &plan->runs, &plan->failures, &plan->fires, &plan->children,
+                  &plan->family, &plan->child_runs, &plan->child_failures, &plan->child_fires,
+                  &plan->is_endless) == 12;
+}
+
+API(RetryPolicy) *
+plan_retry_policy(struct arena *arena)
+{
+    API(RetryPolicy) *policy = message_new(arena, API_TYPE(retry_policy));
+    policy->initial_interval = presence_make_duration(arena, 1);
+    policy->maximum_interval = presence_make_duration(arena, 3);
+    policy->backoff_coefficient = 2;
+    policy->maximum_attempts = 100;
+    return policy;
 }
 
 static void
@@ -131,19 +149,44 @@ cancel_workflow(struct arena *arena)
     return decision;
 }
 
-/* The next run does the same again, but waits for no signals. */
 static API(Decision) *
-go_on_or_end(const struct plan *plan, struct arena *arena)
+fail_workflow(struct arena *arena)
 {
-    if (plan->runs == 0) {
-        API(Decision) *decision = plan_new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
-        decision->complete_workflow_execution_decision_attributes =
-            message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
-        return decision;
-    }
+    API(Decision) *decision = plan_new_decision(arena, DECISION(FAIL_WORKFLOW_EXECUTION));
+    decision->fail_workflow_execution_decision_attributes =
+        message_new(arena, API_TYPE(fail_workflow_execution_decision_attributes));
+    decision->fail_workflow_execution_decision_attributes->failure =
+        message_new(arena, API_TYPE(failure));
+    decision->fail_workflow_execution_decision_attributes->failure->reason = "not yet";
+    return decision;
+}
+
+static API(Decision) *
+complete_workflow(const struct progress *progress, struct arena *arena)
+{
+    API(Decision) *decision = plan_new_decision(arena, DECISION(COMPLETE_WORKFLOW_EXECUTION));
+    decision->complete_workflow_execution_decision_attributes =
+        message_new(arena, API_TYPE(complete_workflow_execution_decision_attributes));
+    decision->complete_workflow_execution_decision_attributes->result =
+        workflow_payload(arena, arena_format(arena, "%u", progress->fires + 1));
+    return decision;
+}
+
+/* NULL: it waits. The next run does the same again, but waits for no signals and has no children,
+ * no retry policy and no schedule. */
+static API(Decision) *
+go_on_or_end(const struct progress *progress, struct arena *arena)
+{
+    const struct plan *plan = &progress->plan;
+    if (progress->attempt < plan->failures)
+        return fail_workflow(arena);
+    if (progress->fires < plan->fires)
+        return complete_workflow(progress, arena);
+    if (plan->fires == 0 && plan->runs == 0)
+        return plan->is_endless != 0 ? NULL : complete_workflow(progress, arena);
     struct plan next = *plan;
-    next.runs--;
-    next.signals = next.children = 0;
+    next.runs -= plan->fires == 0; /* that one only gets rid of the schedule */
+    next.signals = next.children = next.failures = next.fires = 0;
     API(Decision) *decision =
         plan_new_decision(arena, DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION));
     API(ContinueAsNewWorkflowExecutionDecisionAttributes) *again =
@@ -168,15 +211,14 @@ next_decision(const struct progress *progress, struct arena *arena)
         return progress->timers_set == progress->timers_run
                    ? start_timer(progress->timers_set, arena)
                    : NULL;
-    if (progress->signals < plan->signals || (plan->runs == 0 && plan->is_endless != 0))
-        return NULL;
-    return go_on_or_end(plan, arena);
+    return progress->signals < plan->signals ? NULL : go_on_or_end(progress, arena);
 }
 
 static bool
 is_closing(int kind)
 {
     return kind == DECISION(COMPLETE_WORKFLOW_EXECUTION) ||
+           kind == DECISION(FAIL_WORKFLOW_EXECUTION) ||
            kind == DECISION(CANCEL_WORKFLOW_EXECUTION) ||
            kind == DECISION(CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
 }
@@ -191,6 +233,12 @@ plan_decide(const struct history_seen *seen, const char *workflow_id, const char
     struct progress progress = {0};
     bool is_plan = plan_parse(workflow_payload_text(arena, started->input), &progress.plan);
     check(is_plan);
+    if (started->last_completion_result != NULL)
+        (void)sscanf(workflow_payload_text(arena, started->last_completion_result), "%u",
+                     &progress.fires);
+    progress.attempt = (unsigned)started->attempt;
+    if (started->continued_execution_run_id[0] != '\0')
+        progress.plan.signals = progress.plan.children = 0; /* they are of the first run */
     for (size_t i = 1; i < seen->count; i++)
         follow(&progress, seen->events[i]);
     *step = (struct plan_step){0};

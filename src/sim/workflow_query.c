@@ -74,7 +74,8 @@ workflow_query(struct workflow_load *load, struct workflow_entry *entry,
                   API_TYPE(query_workflow_response), (ProtobufCMessage **)&response);
     fiber_set_deadline(NEVER);
     if (err == NULL)
-        judge(load, entry, is_strong, known_before,
+        /* Where the domain is not active a query is answered at once, with what workers know. */
+        judge(load, entry, is_strong && load->shard_log == NULL, known_before,
               workflow_payload_text(arena, response->query_result));
     else if (err->kind == ERR_ENTITY_NOT_EXISTS ||
              !(workflow_is_expected(err) || is_no_answer(err)))

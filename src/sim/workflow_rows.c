@@ -3,10 +3,11 @@
  *
  * Looks with a store of its own. Rows go a little later than what they stood for, so it looks again
  * for a while; what is there then is a leak:
- *   1. no row of an outbox, no alarm, no stored task;
- *   2. every run is closed, and names no alarm;
+ *   1. no row of an outbox, no stored task;
+ *   2. every run is closed, and has the alarm of its deletion; there are no others;
  *   3. what is pending belongs to a run that is there, and is nothing that waits for an id;
- *   4. the current run of an id is there, and is the last of its chain. */
+ *   4. the current run of an id is there, and is the last of its chain.
+ * And when the retention of all has passed: no row of any run. */
 #include <stdio.h>
 
 #include "engine/run/run.h"
@@ -70,9 +71,24 @@ visit_timer(struct look *look, const struct row *row)
     STORED(TimerRow) *timer = NULL;
     struct error *err =
         message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(timer_row), row->value, &timer);
-    if (err == NULL)
+    if (err != NULL)
+        return err;
+    struct run_key key = {timer->domain_id, timer->workflow_id, timer->run_id};
+    STORED(RunRecord) *core = NULL;
+    bool found = false;
+    struct slice value, place = row->key;
+    int64_t time;
+    uint64_t number = 0;
+    err = store_get(look->store, PARTITION_OF_SHARD(look->shard), ROW_RUN,
+                    run_row_key(&key, look->arena), look->arena, &found, &value);
+    if (err == NULL && found)
+        err = message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &core);
+    if (err != NULL)
+        return err;
+    if (core == NULL || !key_take_i64(&place, &time) || !key_take_u64(&place, &number) ||
+        core->alarm_row != number)
         leak_found(look, "an alarm is left of", timer->workflow_id);
-    return err;
+    return NULL;
 }
 
 static struct error *
@@ -85,8 +101,10 @@ visit_run(struct look *look, const struct row *row)
         return err;
     if (core->close_status == 0)
         leak_found(look, "a run is open of", core->workflow_id);
-    if (core->alarm_row != 0)
-        leak_found(look, "a closed run has an alarm:", core->workflow_id);
+    if (core->alarm_row == 0 || core->delete_time <= core->close_time)
+        leak_found(look, "a closed run will not be deleted:", core->workflow_id);
+    if (core->alarm_time < core->delete_time || core->is_deleting)
+        leak_found(look, "a closed run is deleted early:", core->workflow_id);
     return NULL;
 }
 
@@ -168,8 +186,37 @@ look_at_tasks(struct look *look)
     return err;
 }
 
-void
-workflow_check_rows(struct workflow_load *load)
+static struct error *
+look_at_all(struct look *look)
+{
+    struct error *err = look_at_shards(look);
+    return err != NULL ? err : look_at_tasks(look);
+}
+
+static struct error *
+visit_any(struct look *look, const struct row *row)
+{
+    (void)row;
+    leak_found(look, "something", "is left of a run");
+    return NULL;
+}
+
+/* Is there anything at all of any run? */
+static struct error *
+look_for_any(struct look *look)
+{
+    static const enum row_kind kinds[] = {ROW_TRANSFER, ROW_TIMER, ROW_RUN, ROW_PENDING,
+                                          ROW_CURRENT};
+    struct error *err = NULL;
+    for (look->shard = 0; look->shard < SIM_SHARDS; look->shard++) {
+        for (size_t i = 0; err == NULL && i < array_length(kinds); i++)
+            err = each_row(look, kinds[i], visit_any);
+    }
+    return err != NULL ? err : look_at_tasks(look);
+}
+
+static void
+look_until_clean(struct workflow_load *load, struct error *(*look_at)(struct look *look))
 {
     struct look look = {.store = memory_open(load->sim->hosts[0].base)};
     bool is_clean = false;
@@ -177,9 +224,7 @@ workflow_check_rows(struct workflow_load *load)
         scoped(arena_drop) struct arena *arena = arena_new(0);
         look.arena = arena;
         look.leak = NULL;
-        struct error *err = look_at_shards(&look);
-        if (err == NULL)
-            err = look_at_tasks(&look);
+        struct error *err = look_at(&look);
         if (err != NULL)
             verdict_violate(&load->verdict, "the store cannot be read: %s", err->message);
         is_clean = look.leak == NULL;
@@ -189,4 +234,16 @@ workflow_check_rows(struct workflow_load *load)
             break;
     }
     store_close(look.store);
+}
+
+void
+workflow_check_rows(struct workflow_load *load)
+{
+    look_until_clean(load, look_at_all);
+}
+
+void
+workflow_check_gone(struct workflow_load *load)
+{
+    look_until_clean(load, look_for_any);
 }

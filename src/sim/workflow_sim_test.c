@@ -52,6 +52,17 @@ static const char *const marks[] = {
     "reset_of_a_chain",
     "reset_signal_reapplied",
     "reset_page_written_ahead",
+    "cron_fired",
+    "run_tried_again",
+    "child_by_schedule",
+    "child_tried_again",
+    "cron_after_reset",
+    "accepted_started",
+    "accepted_signaled",
+    "accepted_repeated",
+    "accepted_dropped",
+    "accepted_waits_in_line",
+    "accepted_start_found",
 };
 /* And those that aim at commits, with observers and a busy id. */
 static const char *const hard_marks[] = {
@@ -62,12 +73,35 @@ static const char *const hard_marks[] = {
     "stored_task_returned", "task_list_lost",           "told_that_it_is_over",
 };
 
-#define STRONG "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+#define RETENTION (24 * 3600 * NS_PER_S) /* of the domain of all workflows */
+#define SETTINGS                                                                                   \
+    "system.workflowDeletionJitterRange: [{value: 0}]\n"                                           \
+    "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+
+/* And those in which the domain moves. */
+static const char *const moving_marks[] = {
+    "domain_moved_and_back",
+    "step_not_active_here",
+    "shard_handled_failover",
+    "shard_handled_changes_together",
+    "domain_version_awaited",
+    "domain_changes_caught_up",
+    "task_held",
+    "errand_held",
+    "alarm_held",
+    "held_row_woken",
+    "stored_task_kept_by_shard",
+    "task_waits_for_its_domain",
+    "shard_lost",
+    "crash_at_commit",
+    "crash_with_landed_writes",
+};
 
 struct outcome {
     uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
     uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
-    uint64_t queries, queries_answered;
+    uint64_t moving_marks[array_length(moving_marks)];
+    uint64_t queries, queries_answered, deleted;
 };
 
 struct storm {
@@ -77,9 +111,21 @@ struct storm {
     int64_t sync_max;          /* of the disk, ns; 0: as usual */
     int64_t patience_max;      /* workflow_load.h */
     int64_t mailbox_delay_max; /* between the loops of a host; 0: as usual */
-    bool is_at_commits, is_crowded;
+    bool is_at_commits, is_crowded, is_moving;
     unsigned observers, busy_signals; /* workflow_load.h */
+    bool has_retention_passed;        /* in the end, and closed runs are gone */
 };
+
+/* A day passes quietly; then, while the runs go, harm is done again. */
+static const char *
+pass_retention(struct nemesis *nemesis, struct workflow_load *load)
+{
+    world_run_for(nemesis->sim->world, RETENTION - 600 * NS_PER_S);
+    nemesis_run(nemesis, 600 * NS_PER_S);
+    EXPECT(nemesis_relent(nemesis));
+    world_run_for(nemesis->sim->world, 600 * NS_PER_S);
+    return workflow_load_verify_gone(load);
+}
 
 static struct outcome
 run_storm(const struct storm *storm)
@@ -89,9 +135,12 @@ run_storm(const struct storm *storm)
         &sim,
         &(struct world_options){.seed = storm->seed, .mailbox_delay_max = storm->mailbox_delay_max},
         storm->hosts, 2);
-    sim.dynamic = storm->is_crowded ? STRONG "matching.maxTasksInMemory: [{value: 1}]\n" : STRONG;
+    sim.dynamic =
+        storm->is_crowded ? SETTINGS "matching.maxTasksInMemory: [{value: 1}]\n" : SETTINGS;
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
+    if (storm->is_moving)
+        sim_be_one_of_two(&sim);
     for (unsigned i = 0; i < sim.count; i++)
         sim_host_start(&sim.hosts[i]);
     struct workflow_load *load =
@@ -101,12 +150,15 @@ run_storm(const struct storm *storm)
                                                              .workflows_max = storm->workflows_max,
                                                              .busy_signals = storm->busy_signals,
                                                              .think_max = storm->think_max,
+                                                             .is_moving = storm->is_moving,
                                                              .patience_max = storm->patience_max});
     struct nemesis nemesis = {
         .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
     nemesis_run(&nemesis, storm->duration);
     EXPECT(nemesis_relent(&nemesis));
     const char *violation = workflow_load_verify(load);
+    if (violation == NULL && storm->has_retention_passed)
+        violation = pass_retention(&nemesis, load);
     struct outcome outcome = {
         .trace = world_trace_hash(sim.world),
         .steps = world_steps(sim.world),
@@ -124,6 +176,9 @@ run_storm(const struct storm *storm)
         outcome.marks[i] = world_mark_count(sim.world, marks[i]);
     for (size_t i = 0; i < array_length(hard_marks); i++)
         outcome.hard_marks[i] = world_mark_count(sim.world, hard_marks[i]);
+    outcome.deleted = world_mark_count(sim.world, "run_deleted");
+    for (size_t i = 0; i < array_length(moving_marks); i++)
+        outcome.moving_marks[i] = world_mark_count(sim.world, moving_marks[i]);
     workflow_load_free(load);
     sim_close(&sim);
     return outcome;
@@ -214,10 +269,55 @@ TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_when_crashes_a
         expect_marks(hard_marks, counts, array_length(hard_marks));
 }
 
+/* A day later the runs go, whatever crashes then. */
+TEST(workflow_sim, nothing_is_left_of_workflows_when_their_retention_has_passed)
+{
+    uint64_t deleted = 0;
+    for (int i = 0; i < (test_seed_count() + 4) / 5; i++) {
+        struct storm storm = usual_storm(test_seed(i));
+        storm.duration = 15 * NS_PER_S;
+        storm.workflows_max = 20;
+        storm.is_at_commits = true;
+        storm.has_retention_passed = true;
+        deleted += run_storm(&storm).deleted;
+    }
+    EXPECT(deleted > 0);
+}
+
+/* The domain moves to another cluster and back all the time, and is changed otherwise, while hosts
+ * crash and take shards from each other. */
+static struct storm
+moving_storm(uint64_t seed)
+{
+    struct storm storm = hard_storm(seed);
+    storm.is_moving = true;
+    storm.sync_max = seed % 5 == 0 ? 100 * NS_PER_MS : 0;
+    storm.busy_signals = 20;
+    return storm;
+}
+
+TEST(workflow_sim, shards_follow_the_domains_in_order_and_once_whatever_crashes, "D-045", "D-046")
+{
+    uint64_t counts[array_length(moving_marks)] = {0};
+    for (int i = 0; i < test_seed_count(); i++) {
+        struct storm storm = moving_storm(test_seed(i));
+        struct outcome outcome = run_storm(&storm);
+        for (size_t m = 0; m < array_length(moving_marks); m++)
+            counts[m] += outcome.moving_marks[m];
+    }
+    if (test_seed_count() > 9)
+        expect_marks(moving_marks, counts, array_length(moving_marks));
+}
+
 /* Seeds that once found something: docs/bugs.md. */
 TEST(workflow_sim, what_was_found_once_stays_fixed)
 {
     static const uint64_t seeds[] = {17, 23, 72, 86, 229}, hard_seeds[] = {12, 25};
+    static const uint64_t moving_seeds[] = {2691731192};
+    for (size_t i = 0; i < array_length(moving_seeds); i++) {
+        struct storm storm = moving_storm(moving_seeds[i]);
+        run_storm(&storm);
+    }
     for (size_t i = 0; i < array_length(seeds); i++) {
         struct storm storm = usual_storm(seeds[i]);
         run_storm(&storm);

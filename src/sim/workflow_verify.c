@@ -10,7 +10,7 @@
 #define EVENT(name)  API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define END_LIMIT    (12 * 3600 * NS_PER_S) /* of virtual time, until all has ended */
 #define CALL_TIMEOUT (10 * NS_PER_S)
-#define RUNS_MAX     8
+#define RUNS_MAX     64
 #define TRIES_MAX    7200 /* a second apart: retries and timeouts take their time */
 
 static void
@@ -111,11 +111,17 @@ await_close(struct audit *audit, const char *workflow_id, const char *run_id, st
     return false;
 }
 
+static int64_t
+event_time_of(const API(HistoryEvent) *event)
+{
+    return event->event_time->seconds * NS_PER_S + event->event_time->nanos;
+}
+
 static bool
 audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct arena *arena)
 {
     struct history_seen seen;
-    if (!await_close(audit, chain->workflow_id, run_id, arena, &seen))
+    if (!await_close(audit, chain->entry->id, run_id, arena, &seen))
         return false;
     if (chain->runs == 0)
         chain->first = seen;
@@ -128,10 +134,14 @@ audit_run(struct audit *audit, struct chain *chain, const char *run_id, struct a
         count_event(audit, chain, seen.events[i], arena);
         note_unhandled(audit, run_id, seen.events[i], arena);
     }
-    chain->counted_from = 0; /* later runs have nothing from others */
+    chain_check_begin(audit->load, chain, &seen);
     const API(HistoryEvent) *last = seen.events[seen.count - 1];
     audit->events += seen.count;
-    chain->close_time = last->event_time->seconds * NS_PER_S + last->event_time->nanos;
+    chain->close_time = event_time_of(last);
+    chain->newest = seen;
+    chain->reset_time =
+        chain->counted_from == 0 ? 0 : event_time_of(seen.events[chain->counted_from - 1]);
+    chain->counted_from = 0; /* later runs have nothing from others */
     chain->runs++;
     chain->close_kind = (int)last->attributes_case;
     chain->last_run_id = run_id;
@@ -170,7 +180,7 @@ judge_chain(struct audit *audit, const struct workflow_entry *entry, const struc
     if (chain->cancels > 1 || chain->terminates > 1)
         verdict_violate(verdict, "%s: ended more than once", entry->id);
     bool is_planned = chain->close_kind == EVENT(WORKFLOW_EXECUTION_COMPLETED);
-    if (entry->fate == FATE_COMPLETE && (!is_planned || chain->runs != entry->plan.runs + 1))
+    if (entry->fate == FATE_COMPLETE && (!is_planned || chain->runs != chain_length(&entry->plan)))
         verdict_violate(verdict, "%s: ended with kind %d after %u runs", entry->id,
                         chain->close_kind, chain->runs);
     if (entry->fate == FATE_TERMINATE && entry->is_end_acknowledged && chain->terminates != 1)
@@ -196,7 +206,7 @@ audit_before_reset(struct audit *audit, const struct workflow_entry *entry, stru
                         chain->close_kind);
     world_mark(audit->load->sim->world, chain->runs > 1 ? "reset_of_a_chain" : "reset_of_a_run");
     *chain = (struct chain){
-        .workflow_id = entry->id, .next_run_id = entry->reset_run_id, .counted_from = entry->fork};
+        .entry = entry, .next_run_id = entry->reset_run_id, .counted_from = entry->fork};
     return true;
 }
 
@@ -204,7 +214,7 @@ static void
 audit_entry(struct audit *audit, const struct workflow_entry *entry)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    struct chain chain = {.workflow_id = entry->id, .next_run_id = entry->run_id};
+    struct chain chain = {.entry = entry, .next_run_id = entry->run_id};
     bool is_reset = entry->reset_run_id[0] != '\0';
     if (is_reset && !audit_before_reset(audit, entry, &chain, arena))
         return;

@@ -259,6 +259,8 @@ partition_name(struct partition partition, struct arena *arena)
         return "system";
     case PARTITION_DOMAINS:
         return "domains";
+    case PARTITION_SETTINGS:
+        return "settings";
     case PARTITION_SHARD:
         return arena_format(arena, "shard %u", partition.number);
     case PARTITION_TASK_LIST:

@@ -22,6 +22,7 @@ enum partition_kind {
     PARTITION_DOMAINS = 2,   /* one: all domains; guard = notification version */
     PARTITION_SHARD = 3,     /* by number; guard = range id */
     PARTITION_TASK_LIST = 4, /* by name; guard = range id of the task list */
+    PARTITION_SETTINGS = 6,  /* one: dynamic settings that were stored; guard = their changes */
     PARTITION_KIND_END
 };
 
@@ -54,7 +55,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_TASK, 15, PARTITION_TASK_LIST, ROW_ORDERED, ROW_ONCE_RANGE, "task")                      \
     X(ROW_DOMAIN_FAILOVER, 16, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-failover")        \
     X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
-    X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")
+    X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")        \
+    X(ROW_SETTING, 21, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,
@@ -74,6 +76,7 @@ const struct row_facts *row_facts(enum row_kind kind);
 
 #define PARTITION_OF_SYSTEM   ((struct partition){.kind = PARTITION_SYSTEM})
 #define PARTITION_OF_DOMAINS  ((struct partition){.kind = PARTITION_DOMAINS})
+#define PARTITION_OF_SETTINGS ((struct partition){.kind = PARTITION_SETTINGS})
 #define PARTITION_OF_SHARD(n) ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
 
 #endif

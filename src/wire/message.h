@@ -56,6 +56,9 @@ must_use struct error *message_decode_at(struct arena *arena, enum error_kind ki
  * go in the order of their numbers, so equal messages have equal bytes. */
 must_use struct slice message_encode(struct arena *arena, const ProtobufCMessage *message);
 
+/* A deep copy, for those who need it longer, or want to write to it. NULL gives NULL. */
+void *message_copy(struct arena *arena, const ProtobufCMessage *message);
+
 /* The field with this number, or NULL. */
 const ProtobufCFieldDescriptor *message_find_field(const ProtobufCMessageDescriptor *type,
                                                    uint32_t number);

@@ -25,6 +25,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &uber__cadence__api__v1__meta_api__descriptor,
     &grpc__health__v1__health__descriptor,
     &cadenza__admin__v1__store_api__descriptor,
+    &cadenza__admin__v1__limits_api__descriptor,
 };
 
 static struct wire_method

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from cadence import activity, workflow
 from cadence.api.v1 import common_pb2, history_pb2, service_domain_pb2 as domain_api
-from cadence.api.v1 import query_pb2, service_workflow_pb2 as workflow_api
+from cadence.api.v1 import query_pb2, service_workflow_pb2 as workflow_api, workflow_pb2
 from cadence.client import Client
 from cadence.error import QueryFailedError
 from cadence.worker import Registry, Worker
@@ -419,6 +419,10 @@ def test_children_run_side_by_side(binary, folder):
         found = await kinds(client, execution)
         assert found.count("child_workflow_execution_started") == 10, found
         assert found.count("child_workflow_execution_completed") == 10, found
+
+    with_worker(binary, folder, body)
+
+
 async def say(client, execution, *words):
     for word in words:
         await client.signal_workflow(execution.workflow_id, execution.run_id, "say", word)
@@ -460,6 +464,10 @@ def test_a_parent_signals_its_child_and_a_stranger(binary, folder):
         execution = await start(client, "Caller", "stranger")
         assert await result(client, execution) == '"one,two"'
         assert await result(client, stranger) == '"hello"'
+
+    with_worker(binary, folder, body)
+
+
 @support.proves("A-214")
 def test_a_closed_workflow_answers_queries_unless_they_reject_it(binary, folder):
     async def body(client):
@@ -509,6 +517,8 @@ def test_a_parent_gets_the_result_of_a_child_that_went_on(binary, folder):
         assert await result(client, await start(client, "Grandparent")) == '"done"'
 
     with_worker(binary, folder, body)
+
+
 def test_the_cadence_command_line_queries(binary, folder):
     async def body(client, server):
         execution = await start(client, "Listener", 2)
@@ -533,6 +543,48 @@ def test_the_cadence_command_line_queries(binary, folder):
         assert "rejected" in out + err, (code, out, err)
 
     with_worker(binary, folder, body, wants_server=True)
+
+
+async def next_run(client, execution):
+    """Waits until the run is followed by another one: why, and the other one."""
+    event = await close_event(client, execution)
+    continued = event.workflow_execution_continued_as_new_event_attributes
+    assert continued.new_execution_run_id, event
+    return continued, common_pb2.WorkflowExecution(
+        workflow_id=execution.workflow_id, run_id=continued.new_execution_run_id
+    )
+
+
+@support.proves("A-184", "A-187")
+def test_a_cron_workflow_runs_until_it_is_terminated(binary, folder):
+    async def body(client):
+        execution = await start(client, "Chain", 5, workflow_id="cron", cron_schedule="@every 1s")
+        for _ in range(3):
+            continued, execution = await next_run(client, execution)
+            assert continued.initiator == workflow_pb2.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
+            assert continued.last_completion_result.data.decode().strip() == "40", continued
+        await client.workflow_stub.TerminateWorkflowExecution(
+            workflow_api.TerminateWorkflowExecutionRequest(
+                domain="orders",
+                workflow_execution=common_pb2.WorkflowExecution(workflow_id="cron"),
+            )
+        )
+
+    with_worker(binary, folder, body)
+
+
+@support.proves("A-190", "A-192")
+def test_a_workflow_that_fails_is_tried_again(binary, folder):
+    async def body(client):
+        policy = {"initial_interval": SECOND, "backoff_coefficient": 1, "maximum_attempts": 2}
+        execution = await start(client, "Failer", workflow_id="again", retry_policy=policy)
+        continued, execution = await next_run(client, execution)
+        assert continued.initiator == workflow_pb2.CONTINUE_AS_NEW_INITIATOR_RETRY_POLICY
+        assert continued.failure.reason, continued
+        event = await close_event(client, execution)
+        assert event.WhichOneof("attributes").startswith("workflow_execution_failed"), event
+
+    with_worker(binary, folder, body)
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ def test_it_starts_answers_and_stops_cleanly_and_has_everything_afterwards(binar
         status, body = support.get(server.http, "/metrics")
         assert (
             status == 200
-            and 'cadence_requests{cadence_service="cadence_frontend",operation="RegisterDomain"} 10'
-            in body
+            and 'cadence_requests{cadence_service="cadence_frontend",operation="RegisterDomain",'
+            'domain="_unknown_"} 10' in body
         )
         assert support.get(server.http, "/nothing")[0] == 404
         assert support.run(binary, "health", "--address", server.grpc)[:2] == (0, "OK\n")

@@ -1,7 +1,9 @@
 """Workflows with real workers while the server is killed, again and again.
 
-Twenty times kill -9 under load, on the same data folder. Then every workflow has ended well, every
-call that was acknowledged is in a history exactly once, and none twice."""
+Twenty times kill -9 under load, on the same data folder: workflows with activities, signals,
+timers, and children that fail and are tried again; one runs by a schedule all the while. Then every
+workflow has ended well, every call that was acknowledged is in a history exactly once, and none
+twice."""
 
 import asyncio
 import collections
@@ -11,6 +13,7 @@ from datetime import timedelta
 
 from cadence import workflow
 from cadence.api.v1 import service_domain_pb2 as domain_api, service_workflow_pb2 as workflow_api
+from cadence.api.v1 import workflow_pb2
 from cadence.client import Client
 from cadence.worker import Registry, Worker
 from google.protobuf import duration_pb2
@@ -26,7 +29,14 @@ FAST_RECONNECT = {
     "grpc.min_reconnect_backoff_ms": 50,
     "grpc.max_reconnect_backoff_ms": 200,
 }
+ATTEMPTS = {
+    "initial_interval": timedelta(seconds=1),
+    "backoff_coefficient": 1.0,
+    "maximum_attempts": 100,
+}
+TICKS = "ticks"
 registry = Registry()
+tries = collections.Counter()  # how often the worker came by
 
 
 @registry.activity()
@@ -34,31 +44,64 @@ async def step(number: int) -> int:
     return number + 1
 
 
+@registry.activity()
+async def try_once(name: str) -> int:
+    tries[name] += 1
+    return tries[name]
+
+
+async def work(activity, argument):
+    options = activity.with_options(
+        schedule_to_close_timeout=timedelta(minutes=5),
+        start_to_close_timeout=timedelta(seconds=2),
+        retry_policy=ATTEMPTS,
+    )
+    return await options.execute(argument)
+
+
+@registry.workflow()
+class Tick:
+    """One run of a schedule."""
+
+    @workflow.run
+    async def run(self) -> int:
+        return await work(step, 0)
+
+
+@registry.workflow()
+class Part:
+    """A child that fails at first: its parent hears only of the attempt that was good."""
+
+    @workflow.run
+    async def run(self, name: str) -> str:
+        if await work(try_once, name) < 2:
+            raise ValueError("not yet")
+        return name
+
+
 @registry.workflow()
 class Order:
-    """An activity, some signals, a timer, another activity: its result names the signals."""
+    """An activity, a child, some signals, a timer, an activity: its result names the signals."""
 
     def __init__(self):
         self.heard = []
 
     @workflow.run
-    async def run(self, count: int) -> str:
-        number = await self.advance(0)
+    async def run(self, count: int, part: str) -> str:
+        number = await work(step, 0)
+        await workflow.execute_child_workflow(
+            "Part",
+            str,
+            part,
+            workflow_id=part,
+            execution_start_to_close_timeout=timedelta(minutes=5),
+            task_start_to_close_timeout=timedelta(seconds=2),
+            retry_policy=ATTEMPTS,
+        )
         await workflow.wait_condition(lambda: len(self.heard) >= count)
         await workflow.sleep(timedelta(seconds=1))
-        await self.advance(number)
+        await work(step, number)
         return ",".join(sorted(self.heard))
-
-    async def advance(self, number):
-        return await step.with_options(
-            schedule_to_close_timeout=timedelta(minutes=5),
-            start_to_close_timeout=timedelta(seconds=2),
-            retry_policy={
-                "initial_interval": timedelta(seconds=1),
-                "backoff_coefficient": 1.0,
-                "maximum_attempts": 100,
-            },
-        ).execute(number)
 
     @workflow.signal(name="say")
     def say(self, word: str) -> None:
@@ -96,21 +139,22 @@ class Load:
         while not self.is_over:
             name = f"order-{number}-{turn}"
             turn += 1
-            await self.start(name)
+            await self.start(name, "Order", SIGNALS, f"{name}-part")
             sent = 0
             while len(self.signalled[name]) < SIGNALS:
                 await self.signal(name, f"{name}.{sent}")
                 sent += 1
 
-    async def start(self, name):
+    async def start(self, name, kind, *arguments, **options):
         async def call():
             return await self.client.start_workflow(
-                "Order",
-                SIGNALS,
+                kind,
+                *arguments,
                 workflow_id=name,
                 task_list=LIST,
                 execution_start_to_close_timeout=timedelta(minutes=10),
                 task_start_to_close_timeout=timedelta(seconds=2),
+                **options,
             )
 
         async def described():
@@ -161,6 +205,8 @@ async def verify(client, load):
         return events[-1].HasField("workflow_execution_completed_event_attributes"), events
 
     for name, run_id in load.started.items():
+        if name == TICKS:
+            continue
         closed, events = await is_closed(name, run_id)
         for _ in range(support.LIMIT * 10):
             if closed:
@@ -173,6 +219,30 @@ async def verify(client, load):
         for word in load.signalled[name]:
             assert words[word] == 1, f"{name}: {word} is {words[word]} times in the history"
         assert not words or max(words.values()) == 1, words
+        parts = collections.Counter(event.WhichOneof("attributes") for event in events)
+        for what in ("started", "completed"):
+            assert parts[f"child_workflow_execution_{what}_event_attributes"] == 1, (name, parts)
+
+
+async def verify_ticks(client, run_id):
+    """The schedule runs until it is terminated; each run follows one that did its work."""
+    await client.workflow_stub.TerminateWorkflowExecution(
+        workflow_api.TerminateWorkflowExecutionRequest(
+            domain="orders", workflow_execution={"workflow_id": TICKS}
+        )
+    )
+    runs = []
+    while run_id:
+        assert run_id not in runs
+        runs.append(run_id)
+        events = await history(client, TICKS, run_id)
+        continued = events[-1].workflow_execution_continued_as_new_event_attributes
+        run_id = continued.new_execution_run_id
+        if run_id:
+            assert continued.initiator == workflow_pb2.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE
+            assert continued.last_completion_result.data.decode().strip() == "1", continued
+    assert events[-1].HasField("workflow_execution_terminated_event_attributes"), events[-1]
+    return len(runs)
 
 
 async def kill_and_restart(server, chance):
@@ -196,15 +266,20 @@ async def storm(server):
         )
         load = Load(client)
         async with Worker(client, LIST, registry):
+            await load.start(TICKS, "Tick", cron_schedule="@every 1s")
             runners = [asyncio.create_task(load.run(number)) for number in range(IN_FLIGHT)]
             for _ in range(KILLS):
                 await kill_and_restart(server, chance)
             load.is_over = True
             await asyncio.wait_for(asyncio.gather(*runners), support.LIMIT)
             await verify(client, load)
+            ticks = await verify_ticks(client, load.started[TICKS])
         signals = sum(len(words) for words in load.signalled.values())
-        print(f"{KILLS} kills, {len(load.started)} workflows, {signals} signals acknowledged")
-        assert len(load.started) >= KILLS
+        print(
+            f"{KILLS} kills, {len(load.started)} workflows, {signals} signals acknowledged, "
+            f"{ticks} runs of a schedule"
+        )
+        assert len(load.started) >= KILLS and ticks >= 3
 
 
 def test_workflows_survive_twenty_kills(binary, folder):

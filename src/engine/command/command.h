@@ -36,6 +36,8 @@ struct step {
 
 /* Begins a run in this step: an empty one with an id of its own, which will be the current one. */
 struct mutation *step_begin_run(struct step *step);
+/* Takes that back; harmless if none was begun. */
+void step_forget_begun(struct step *step);
 /* The run of the wish if it is open. Errors: ERR_ENTITY_NOT_EXISTS (no such run),
  * ERR_ALREADY_COMPLETED. */
 must_use struct error *step_open_run(struct step *step, struct mutation **mutation);

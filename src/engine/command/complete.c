@@ -12,6 +12,10 @@ decide_complete(struct deciding *deciding, const API(Decision) *decision)
     if (!deciding_may_hold(deciding, wish->result == NULL ? 0 : wish->result->data.len,
                            "CompleteWorkflowExecutionDecisionAttributes.Result"))
         return;
+    deciding->is_closed = true;
+    struct run_end end = {.result = wish->result, .completed_id = deciding->completed_id};
+    if (run_is_followed(deciding->step, deciding->mutation, &end))
+        return;
     API(HistoryEvent) *event =
         mutation_new_event(deciding->mutation, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
     API(WorkflowExecutionCompletedEventAttributes) *attributes =
@@ -19,5 +23,4 @@ decide_complete(struct deciding *deciding, const API(Decision) *decision)
     attributes->result = wish->result;
     attributes->decision_task_completed_event_id = deciding->completed_id;
     mutation_add_event(deciding->mutation, event);
-    deciding->is_closed = true;
 }

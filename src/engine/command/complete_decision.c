@@ -116,6 +116,34 @@ fail_task(struct completion *completion, const struct mutation_mark *before,
     decision_limit_attempts(mutation, details);
 }
 
+/* Too much history is the end of a run that decides once more. */
+static bool
+history_is_too_long(const struct completion *completion)
+{
+    const struct facts *facts = completion->step->facts;
+    const STORED(RunRecord) *core = mutation_run(completion->mutation)->core;
+    return core->next_event_id - 1 > facts_integer(facts, DYNAMIC_HISTORY_COUNT_ERROR) ||
+           core->history_bytes > facts_integer(facts, DYNAMIC_HISTORY_SIZE_ERROR);
+}
+
+/* Works the list through, unless the run may not decide any more. */
+static struct error *
+take_list(struct completion *completion, struct deciding *deciding)
+{
+    const API(RespondDecisionTaskCompletedRequest) *request = completion->request;
+    if (binary_is_bad(completion)) {
+        deciding_refuse(deciding, FAILED_CAUSE(BAD_BINARY),
+                        "binary %s is already marked as bad deployment", request->binary_checksum);
+        return NULL;
+    }
+    if (history_is_too_long(completion)) {
+        deciding->run_failure_reason = "HISTORY_EXCEEDS_LIMIT";
+        deciding->run_failure_details = "Workflow history size / count exceeds limit.";
+        return NULL;
+    }
+    return decisions_take(deciding, request->decisions, request->n_decisions);
+}
+
 /* Takes the list. Error: it holds something that we do not know. */
 static struct error *
 take_decisions(struct completion *completion)
@@ -131,14 +159,9 @@ take_decisions(struct completion *completion)
         .has_unhandled = run_has_buffered(mutation_run(mutation)),
     };
     keep_worker(completion);
-    if (binary_is_bad(completion)) {
-        deciding_refuse(&deciding, FAILED_CAUSE(BAD_BINARY),
-                        "binary %s is already marked as bad deployment", request->binary_checksum);
-    } else {
-        struct error *err = decisions_take(&deciding, request->decisions, request->n_decisions);
-        if (err != NULL)
-            return err;
-    }
+    struct error *err = take_list(completion, &deciding);
+    if (err != NULL)
+        return err;
     completion->wants_decision = deciding.has_unhandled || deciding.needs_decision ||
                                  request->force_create_new_decision_task;
     if (deciding.is_bad) {
@@ -150,6 +173,39 @@ take_decisions(struct completion *completion)
     completion->local = deciding.local.items;
     completion->local_count = deciding.local.count;
     return NULL;
+}
+
+/* What the step adds to the history, in bytes. */
+static int64_t
+events_size(const struct mutation *mutation)
+{
+    size_t count, size = 0;
+    API(HistoryEvent) *const *events = mutation_events(mutation, &count);
+    for (size_t i = 0; i < count; i++)
+        size += protobuf_c_message_get_packed_size(&events[i]->base);
+    return (int64_t)size;
+}
+
+/* A list that makes more of the history than one commit may hold ends the run, without what the
+ * list wished; the worker is told (A-252). */
+static void
+limit_size(struct completion *completion, const struct mutation_mark *before,
+           struct complete_answer *answer)
+{
+    struct step *step = completion->step;
+    struct mutation *mutation = completion->mutation;
+    int64_t size = events_size(mutation);
+    int64_t limit = facts_integer(step->facts, DYNAMIC_TRANSACTION_SIZE);
+    if (size <= limit)
+        return;
+    const char *sentence =
+        arena_format(step->arena, "transaction size of %lld bytes exceeds limit of %lld bytes",
+                     (long long)size, (long long)limit);
+    step_forget_begun(step);
+    mutation_rewind(mutation, before);
+    run_terminate(mutation, "TRANSACTION_SIZE_EXCEEDS_LIMIT",
+                  command_text_payload(sentence, step->arena), HISTORY_SERVICE);
+    answer->told = error_new(step->arena, ERR_BAD_REQUEST, "%s", sentence);
 }
 
 /* The worker is told which activities it has already; if the run has ended there is nothing to do
@@ -203,9 +259,11 @@ command_complete_decision(struct step *step, const struct complete_command *comm
         heartbeat_time_out(&completion, answer);
         return NULL;
     }
+    struct mutation_mark before = mutation_mark(completion.mutation);
     err = take_decisions(&completion);
     if (err != NULL)
         return err;
+    limit_size(&completion, &before, answer);
     give_local(&completion, answer);
     go_on(&completion, answer);
     return NULL;

@@ -1,9 +1,12 @@
-/* continue_as_new.c - the decision to go on as another run: one ends, one begins, in one step.
+/* continue_as_new.c - a run goes on as another one: one ends, one begins, in one step.
  *
- * What the decision leaves out, the new run takes from the old one. */
+ * The worker decides it, or the run's end is followed by the next attempt or the next run of a cron
+ * schedule (next_run.c). What a decision leaves out,
+ * the new run takes from the old one. */
 #include "engine/command/start.h"
 
 #include "base/check.h"
+#include "engine/command/schedule.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -27,7 +30,7 @@ find_fault(const struct facts *facts, const wish_t *wish, struct arena *arena)
         return "task list name cannot start with reserved prefix " RESERVED_LIST_PREFIX;
     if (command_seconds(wish->backoff_start_interval) < 0)
         return "BackoffStartInterval is less than 0.";
-    return NULL;
+    return schedule_fault(wish->cron_schedule, facts->now, arena);
 }
 
 /* The wish with what it left out. */
@@ -63,10 +66,11 @@ complete_wish(const struct run *run, const wish_t *given, struct arena *arena)
 
 /* The close event of the run that goes on. */
 static void
-write_continued(struct deciding *deciding, const wish_t *wish, const char *new_run_id)
+write_continued(struct mutation *mutation, const wish_t *wish, int64_t completed_id,
+                const char *new_run_id)
 {
     API(HistoryEvent) *event =
-        mutation_new_event(deciding->mutation, EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW));
+        mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW));
     API(WorkflowExecutionContinuedAsNewEventAttributes) *attributes =
         event->workflow_execution_continued_as_new_event_attributes;
     attributes->new_execution_run_id = presence_make_text(new_run_id);
@@ -75,7 +79,7 @@ write_continued(struct deciding *deciding, const wish_t *wish, const char *new_r
     attributes->input = wish->input;
     attributes->execution_start_to_close_timeout = wish->execution_start_to_close_timeout;
     attributes->task_start_to_close_timeout = wish->task_start_to_close_timeout;
-    attributes->decision_task_completed_event_id = deciding->completed_id;
+    attributes->decision_task_completed_event_id = completed_id;
     attributes->backoff_start_interval = wish->backoff_start_interval;
     attributes->initiator = wish->initiator;
     attributes->failure = wish->failure;
@@ -85,7 +89,7 @@ write_continued(struct deciding *deciding, const wish_t *wish, const char *new_r
     attributes->search_attributes = wish->search_attributes;
     attributes->cron_overlap_policy = wish->cron_overlap_policy;
     attributes->active_cluster_selection_policy = wish->active_cluster_selection_policy;
-    mutation_add_event(deciding->mutation, event);
+    mutation_add_event(mutation, event);
 }
 
 static void
@@ -105,12 +109,35 @@ put_partitions(API(WorkflowExecutionStartedEventAttributes) *attributes,
     attributes->n_partition_config = count;
 }
 
+/* A retry is one attempt more before the same expiration; everything else begins to count anew. */
+static void
+put_attempt(API(WorkflowExecutionStartedEventAttributes) *attributes,
+            const struct mutation *mutation, const wish_t *wish)
+{
+    const struct run *run = mutation_run(mutation);
+    struct arena *arena = mutation_arena(mutation);
+    bool is_retry = wish->initiator ==
+                    API_VALUE(CONTINUE_AS_NEW_INITIATOR__CONTINUE_AS_NEW_INITIATOR_RETRY_POLICY);
+    attributes->attempt = is_retry ? run->core->attempt + 1 : 0;
+#ifdef CADENZA_PLANT_attempt_forgotten
+    attributes->attempt = is_retry;
+#endif
+    if (is_retry && run->core->expiration_time != 0)
+        attributes->expiration_time = presence_make_timestamp(arena, run->core->expiration_time);
+    else
+        attributes->expiration_time =
+            start_expiration(mutation_facts(mutation), wish->retry_policy,
+                             command_seconds(wish->backoff_start_interval), arena);
+    if (wish->cron_schedule[0] != '\0' && run->birth != NULL)
+        attributes->first_scheduled_time = run->birth->first_scheduled_time;
+}
+
 /* The first event of the run that it goes on as. */
 static API(WorkflowExecutionStartedEventAttributes) *
-next_attributes(const struct deciding *deciding, const wish_t *wish, const char *new_run_id)
+next_attributes(const struct mutation *mutation, const wish_t *wish, const char *new_run_id)
 {
-    struct arena *arena = deciding->step->arena;
-    const STORED(RunRecord) *core = mutation_run(deciding->mutation)->core;
+    struct arena *arena = mutation_arena(mutation);
+    const STORED(RunRecord) *core = mutation_run(mutation)->core;
     API(WorkflowExecutionStartedEventAttributes) *attributes =
         message_new(arena, API_TYPE(workflow_execution_started_event_attributes));
     attributes->workflow_type = wish->workflow_type;
@@ -126,9 +153,7 @@ next_attributes(const struct deciding *deciding, const wish_t *wish, const char 
     attributes->original_execution_run_id = presence_make_text(new_run_id);
     attributes->first_execution_run_id = core->first_execution_run_id;
     attributes->retry_policy = wish->retry_policy;
-    attributes->expiration_time =
-        start_expiration(deciding->step->facts, wish->retry_policy,
-                         command_seconds(wish->backoff_start_interval), arena);
+    put_attempt(attributes, mutation, wish);
     attributes->cron_schedule = wish->cron_schedule;
     attributes->cron_overlap_policy = wish->cron_overlap_policy;
     attributes->first_decision_task_backoff = wish->backoff_start_interval;
@@ -141,20 +166,20 @@ next_attributes(const struct deciding *deciding, const wish_t *wish, const char 
     return attributes;
 }
 
-static void
-go_on(struct deciding *deciding, const wish_t *wish)
+void
+run_go_on(struct step *step, struct mutation *mutation,
+          const API(ContinueAsNewWorkflowExecutionDecisionAttributes) *wish, int64_t completed_id)
 {
-    struct step *step = deciding->step;
     struct mutation *begun = step_begin_run(step);
     const char *run_id = mutation_run(begun)->core->run_id;
     struct uuid request = facts_uuid(step->facts);
     char *request_id = arena_alloc(step->arena, UUID_TEXT_LENGTH + 1);
     uuid_format(&request, request_id);
     API(WorkflowExecutionStartedEventAttributes) *attributes =
-        next_attributes(deciding, wish, run_id);
+        next_attributes(mutation, wish, run_id);
     attributes->request_id = request_id;
-    write_continued(deciding, wish, run_id);
-    const STORED(RunRecord) *old = mutation_run(deciding->mutation)->core;
+    write_continued(mutation, wish, completed_id, run_id);
+    const STORED(RunRecord) *old = mutation_run(mutation)->core;
     bool is_first = old->chain_request_id[0] == '\0';
     run_begin(begun,
               &(struct run_birth){
@@ -164,8 +189,7 @@ go_on(struct deciding *deciding, const wish_t *wish)
                   .jitter_start = command_seconds(wish->jitter_start),
                   .has_first_decision = true,
               });
-    reset_hand_down(deciding->mutation, begun);
-    deciding->is_closed = true;
+    reset_hand_down(mutation, begun);
 }
 
 void
@@ -186,5 +210,7 @@ decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision)
     if (run->core->is_cancel_requested) /* cancellation is sticky */
         deciding_close_canceled(deciding, NULL);
     else
-        go_on(deciding, complete_wish(run, wish, deciding->step->arena));
+        run_go_on(deciding->step, deciding->mutation,
+                  complete_wish(run, wish, deciding->step->arena), deciding->completed_id);
+    deciding->is_closed = true;
 }

@@ -24,11 +24,14 @@ decide_fail(struct deciding *deciding, const API(Decision) *decision)
         deciding_close_canceled(deciding, details);
         return;
     }
+    deciding->is_closed = true;
+    struct run_end end = {.failure = failure, .completed_id = deciding->completed_id};
+    if (run_is_followed(deciding->step, mutation, &end))
+        return;
     API(HistoryEvent) *event = mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
     API(WorkflowExecutionFailedEventAttributes) *attributes =
         event->workflow_execution_failed_event_attributes;
     attributes->failure = (API(Failure) *)failure;
     attributes->decision_task_completed_event_id = deciding->completed_id;
     mutation_add_event(mutation, event);
-    deciding->is_closed = true;
 }

@@ -65,6 +65,8 @@ void fixture_set_domain(struct fixture *fixture, const STORED(DomainRecord) *rec
 /* The newest run; one by its number from 0. */
 struct run *fixture_run(const struct fixture *fixture);
 struct run *fixture_run_at(const struct fixture *fixture, size_t index);
+/* Closed runs are forgotten, all but the newest: for chains that are longer than the room. */
+void fixture_forget_closed(struct fixture *fixture);
 /* A stored event of the newest run, by its id; the test fails if there is none. */
 API(HistoryEvent) *fixture_event(const struct fixture *fixture, int64_t event_id);
 API(HistoryEvent) *fixture_event_of(const struct fixture *fixture, size_t index, int64_t event_id);

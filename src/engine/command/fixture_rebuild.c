@@ -204,6 +204,9 @@ fixture_expect_rebuilt(const struct fixture *fixture, size_t index)
     expect_same_texts("timer", rebuilt->timers, stored->timers, arena);
     expect_same_texts("signal request", rebuilt->signal_requests, stored->signal_requests, arena);
     expect_same_errands(rebuilt, stored, arena);
+    EXPECT_EQ(rebuilt->birth != NULL, stored->birth != NULL);
+    if (stored->birth != NULL)
+        expect_same("birth", &rebuilt->birth->base, &stored->birth->base, arena);
     run_free(rebuilt);
     arena_free(arena);
 }

@@ -73,6 +73,21 @@ void run_begin(struct mutation *mutation, const struct run_birth *birth);
 /* Makes room for a close: a started decision is failed (FORCE_CLOSE_DECISION), what was buffered
  * gets its ids. For closes that no decision asked for (A-080). */
 void run_force_close_decision(struct mutation *mutation);
+/* Ends the run as continued and begins the next one, as the wish says; what that leaves out is as
+ * in this run. `completed_id`: of the decision that asked for it, EVENT_NONE: none did. */
+void run_go_on(struct step *step, struct mutation *mutation,
+               const API(ContinueAsNewWorkflowExecutionDecisionAttributes) *wish,
+               int64_t completed_id);
+/* How a run would end. */
+struct run_end {
+    const API(Failure) *failure; /* NULL: it completed */
+    const API(Payload) *result;  /* of one that completed */
+    int64_t completed_id;        /* of the decision that ended it; EVENT_NONE: none did */
+};
+/* Instead of ending the run goes on: after a failure as its next attempt, if its retry policy has
+ * one left, else as the next run of its cron schedule (A-184, A-190, A-194). False: it has neither,
+ * or was asked to cancel (A-187); the caller writes its end. */
+bool run_is_followed(struct step *step, struct mutation *mutation, const struct run_end *end);
 void run_terminate(struct mutation *mutation, const char *reason, const API(Payload) *details,
                    const char *identity);
 /* May the run take one more signal? Error: ERR_LIMIT_EXCEEDED. */

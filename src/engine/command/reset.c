@@ -214,17 +214,16 @@ send_externals(struct mutation *mutation)
 
 /* ---- all of it ---- */
 
-/* As if it were started now. */
+/* As if it were started now; but it has waited for its first decision already. */
 static void
-set_times(STORED(RunRecord) *core, int64_t now)
+set_times(STORED(RunRecord) *core)
 {
-    int64_t backoff = core->execution_time - core->start_time;
-    check(backoff >= 0 && core->first_decision_time == 0);
-    core->start_time = now;
-    core->execution_time = now + backoff;
-    core->timeout_time = core->execution_timeout == 0 ? 0 : now + core->execution_timeout * SECOND;
-    if (core->expiration_time != 0 &&
-        (core->timeout_time == 0 || core->expiration_time < core->timeout_time))
+    check(core->first_decision_time == 0);
+    core->start_time = core->execution_time = core->last_event_time; /* of the fork */
+    core->timeout_time =
+        core->execution_timeout == 0 ? 0 : core->start_time + core->execution_timeout * SECOND;
+    bool is_cut = core->attempt > 0 && core->expiration_time != 0; /* */
+    if (is_cut && (core->timeout_time == 0 || core->expiration_time < core->timeout_time))
         core->timeout_time = core->expiration_time;
 }
 
@@ -287,7 +286,7 @@ command_reset(struct step *step, struct reset_command *command, const char **run
         write_timed_out(begun, command);
     check(run->core->decision == NULL);
     run->core->decision_attempt = 0;
-    set_times(run->core, step->facts->now);
+    set_times(run->core);
     settle_activities(begun, reason);
     send_externals(begun);
     signal_again(begun, command);

@@ -2,6 +2,7 @@
 #include "engine/command/start.h"
 
 #include "base/check.h"
+#include "engine/command/schedule.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -32,7 +33,13 @@ start_backoff(const struct facts *facts, const API(StartWorkflowExecutionRequest
     int64_t backoff = command_seconds(request->delay_start);
     int64_t jitter = command_seconds(request->jitter_start);
     check(backoff >= 0 && jitter >= 0); /* the door refused others */
-    if (jitter > 0 && request->cron_schedule[0] == '\0')
+    if (request->cron_schedule[0] != '\0') {
+        int64_t begin = facts->now + backoff * SECOND;
+        int64_t fire =
+            schedule_backoff(request->cron_schedule, request->cron_overlap_policy, begin, begin);
+        backoff += fire == SCHEDULE_NEVER ? 0 : fire;
+    }
+    if (jitter > 0)
         backoff += (int64_t)random_below(facts->random, (uint64_t)jitter + 1);
     return backoff < INT32_MAX ? backoff : INT32_MAX;
 }

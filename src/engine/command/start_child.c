@@ -2,6 +2,7 @@
  *
  * What the decision leaves out, the child takes from its parent (A-158). */
 #include "engine/command/retry.h"
+#include "engine/command/schedule.h"
 #include "engine/command/target.h"
 #include "wire/presence.h"
 
@@ -24,7 +25,10 @@ find_fault(const struct deciding *deciding, const wish_t *wish)
         return "WorkflowId exceeds length limit.";
     if (target_is_longer(deciding, type, DYNAMIC_WORKFLOW_TYPE_LENGTH))
         return "WorkflowType exceeds length limit.";
-    return retry_policy_fault(wish->retry_policy);
+    const char *fault = retry_policy_fault(wish->retry_policy);
+    if (fault != NULL)
+        return fault;
+    return schedule_fault(wish->cron_schedule, deciding->step->facts->now, deciding->step->arena);
 }
 
 /* A child in another domain: not where one of the two is global. */

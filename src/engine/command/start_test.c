@@ -191,7 +191,7 @@ TEST(start, over_a_corrupted_run_any_policy_starts, "A-028")
     EXPECT(fixture->started.is_new);
 }
 
-TEST(start, a_deprecated_domain_takes_no_start, "A-045")
+TEST(start, a_deprecated_domain_takes_no_start, "A-045", "D-025")
 {
     scoped(fixture_drop) struct fixture *fixture = fixture_new();
     STORED(DomainRecord) *record = fixture_domain_record(fixture);

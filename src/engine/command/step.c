@@ -33,6 +33,17 @@ step_begin_run(struct step *step)
     return step->begun;
 }
 
+void
+step_forget_begun(struct step *step)
+{
+    if (step->begun == NULL)
+        return;
+    struct run *run = mutation_run(step->begun);
+    mutation_cancel(step->begun);
+    run_free(run);
+    step->begun = NULL;
+}
+
 struct error *
 step_open_run(struct step *step, struct mutation **mutation)
 {

@@ -62,7 +62,7 @@ TEST(sticky, the_next_decision_goes_where_the_last_completion_said, "A-081")
     task = fixture_task(fixture, DECISION);
     EXPECT_TEXT(task->task_list->name, "list");
     EXPECT_TEXT(task->normal_list, "");
-    EXPECT_EQ(task->expiry_time, 0);
+    EXPECT_EQ(task->expiry_time, fixture_run(fixture)->core->timeout_time);
     EXPECT(fixture_poll_decision(fixture));
     EXPECT(!fixture->decision.is_sticky);
     EXPECT_EQ(fixture->decision.first_event_id, 1);

@@ -71,11 +71,11 @@ list_decision(struct due_list *list, const STORED(PendingDecision) *decision)
     if (decision == NULL)
         return;
     bool is_started = decision->started_id != EVENT_NONE;
-    if (!is_started && decision->schedule_timeout_time == 0)
+    int64_t time = decision_next_due(decision);
+    if (time == 0)
         return;
     add_due(list, (struct due){
-                      .time = is_started ? decision->started_time + decision->timeout * SECOND
-                                         : decision->schedule_timeout_time,
+                      .time = time,
                       .kind = DUE_DECISION_TIMEOUT,
                       .event_id = decision->schedule_id,
                       .attempt = decision->attempt,
@@ -142,15 +142,22 @@ list_due(struct due_list *list, struct mutation *mutation)
 
 /* --- what is done ---------------------------------------------------------------------------- */
 
+/* The run ends, or goes on as its next attempt or the next run of its schedule. */
 static void
-time_out_run(struct mutation *mutation)
+time_out_run(struct step *step)
 {
+    struct mutation *mutation = step->mutation;
+    const API(TimeoutType) type = API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
     mark("run_timed_out");
     run_force_close_decision(mutation);
+    API(Failure) *failure = message_new(mutation_arena(mutation), API_TYPE(failure));
+    failure->reason = (char *)retry_timeout_reason(type);
+    struct run_end end = {.failure = failure, .completed_id = EVENT_NONE};
+    if (run_is_followed(step, mutation, &end))
+        return;
     API(HistoryEvent) *event =
         mutation_new_event(mutation, EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT));
-    event->workflow_execution_timed_out_event_attributes->timeout_type =
-        API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
+    event->workflow_execution_timed_out_event_attributes->timeout_type = type;
     (void)mutation_add_event(mutation, event);
     check(!run_is_open(mutation_run(mutation)));
 }
@@ -238,11 +245,12 @@ time_out_decision(struct mutation *mutation, const struct due *due)
 
 /* Does one thing. True: the worker must be told of it. */
 static bool
-do_due(struct mutation *mutation, const struct due *due)
+do_due(struct step *step, const struct due *due)
 {
+    struct mutation *mutation = step->mutation;
     switch (due->kind) {
     case DUE_RUN_TIMEOUT:
-        time_out_run(mutation);
+        time_out_run(step);
         return false;
     case DUE_DECISION_TIMEOUT:
         time_out_decision(mutation, due);
@@ -276,8 +284,9 @@ is_list_stale(const struct run *run, const struct due *due, int64_t now)
 /* Does these things. A decision that the worker needs because of them is scheduled before the next
  * thing that is about one; *needs_decision says if one is still needed at the end. */
 static void
-do_all(struct mutation *mutation, struct due_list *list, bool *needs_decision)
+do_all(struct step *step, struct due_list *list, bool *needs_decision)
 {
+    struct mutation *mutation = step->mutation;
     const struct run *run = mutation_run(mutation);
     for (size_t i = 0; i < list->due.count && run_is_open(run) && list->done < DUE_MAX; i++) {
         list->done++;
@@ -285,7 +294,7 @@ do_all(struct mutation *mutation, struct due_list *list, bool *needs_decision)
         bool is_decision = due->kind == DUE_DECISION_TIMEOUT;
         if (is_decision && *needs_decision)
             decision_schedule_if_needed(mutation);
-        *needs_decision = do_due(mutation, due) || *needs_decision;
+        *needs_decision = do_due(step, due) || *needs_decision;
         if (is_decision)
             decision_schedule_if_needed(mutation);
         if (run_is_open(run) && is_list_stale(run, due, list->now))
@@ -334,7 +343,7 @@ command_wake(struct step *step)
     bool needs_decision = false;
     for (list_due(&list, mutation); list.due.count > 0 && list.done < DUE_MAX;
          list_due(&list, mutation))
-        do_all(mutation, &list, &needs_decision);
+        do_all(step, &list, &needs_decision);
     if (needs_decision)
         decision_schedule_if_needed(mutation);
     int64_t next = mutation_next_deadline(mutation);

@@ -31,7 +31,9 @@ send_decision(struct mutation *mutation, const STORED(PendingDecision) *decision
     transfer->task_list = decision->task_list;
     if (is_sticky(core, decision->task_list))
         transfer->normal_list = core->task_list->name;
-    transfer->expiry_time = decision->schedule_timeout_time;
+    /* Once the run itself has timed out nobody needs its decision: not on a list that nobody polls
+     * for ever. */
+    transfer->expiry_time = deadline_earlier(decision->schedule_timeout_time, core->timeout_time);
     return mutation_add_transfer(mutation, transfer);
 }
 

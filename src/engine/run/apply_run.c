@@ -79,8 +79,10 @@ keep_times(STORED(RunRecord) *core, const API(WorkflowExecutionStartedEventAttri
     core->first_decision_time = backoff == 0 ? 0 : core->execution_time;
     if (core->execution_timeout > 0)
         core->timeout_time = moment_after(core->execution_time, core->execution_timeout);
+    /* The first attempt has all of its time, whatever its policy says. */
     int64_t expiration = timestamp_nanoseconds(started->expiration_time);
-    if (expiration != 0 && (core->timeout_time == 0 || expiration < core->timeout_time))
+    if (started->attempt > 0 && expiration != 0 &&
+        (core->timeout_time == 0 || expiration < core->timeout_time))
         core->timeout_time = expiration;
 }
 
@@ -95,6 +97,18 @@ keep_branch(struct run *run)
     check_that(uuid_parse(slice_text(core->run_id), &uuid), "run id %s", core->run_id);
     ProtobufCBinaryData id = presence_make_bytes(run_keep_bytes(run, slice_of(uuid.bytes, 16)));
     core->tree_id = core->branch_id = id;
+}
+
+/* What the next run is started with, if the schedule or the policy asks for one: kept beside the
+ * core, which is written with every step. */
+static void
+keep_birth(struct mutation *mutation, const API(WorkflowExecutionStartedEventAttributes) *started)
+{
+    if (started->cron_schedule[0] == '\0' && started->retry_policy == NULL)
+        return;
+    API(WorkflowExecutionStartedEventAttributes) birth = *started;
+    birth.prev_auto_reset_points = NULL; /* the core has them */
+    journal_set(mutation, PENDING_BIRTH, 0, NULL, run_keep(mutation->run, &birth));
 }
 
 void
@@ -124,6 +138,7 @@ apply_started(struct mutation *mutation, const API(HistoryEvent) *event)
     keep_parent(mutation, started->parent_execution_info);
     reset_points_take_over(mutation, started->prev_auto_reset_points,
                            started->continued_execution_run_id);
+    keep_birth(mutation, started);
 }
 
 /* ---- the end ---- */
@@ -171,7 +186,7 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     core->close_time = event_time(event);
     run_move(core, RUN_COMPLETED, close_status_of(event));
     apply_close_to_others(mutation, event);
-    check(run_next_deadline(run) == 0);
+    core->delete_time = retention_end(mutation->facts, core);
 }
 
 /* ---- in between ---- */

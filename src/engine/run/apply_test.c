@@ -49,6 +49,7 @@ TEST(apply, a_scheduled_decision_waits_with_a_row_on_the_normal_list)
     EXPECT_TEXT(added->transfer->normal_list, "");
     EXPECT_TEXT(added->transfer->workflow_id, "order-1");
     EXPECT_EQ(added->transfer->created_time, SAMPLE_TIME);
+    EXPECT_EQ(added->transfer->expiry_time, sample.run->core->timeout_time); /* not for ever */
     sample_close(&sample);
 }
 

@@ -1,12 +1,15 @@
 /* check.c - what is true of every run between two steps.
  *
+ * Of a run that was just changed a broken rule is our own mistake; of one that was read from the
+ * store it means that its rows are damaged, which is told to whoever wants the run.
+ *
  *   1. It has its names, a state, and a close status exactly if it is closed.
  *   2. Its versions rise, and cover its events up to the newest.
  *   3. A started decision began behind its schedule and has no outbox row any more; an ordinary one
  *      is in the history, a transient one is not and was never ahead of it.
  *   4. Only behind a started decision something is buffered.
- *   5. An open run has an alarm if anything of it is ever due (how late: finish.c); a closed one
- *      has none, and neither a decision nor anything buffered.
+ *   5. A run has an alarm if anything of it is ever due (how late: finish.c), a closed one for its
+ *      deletion; that has neither a decision nor anything buffered.
  *   6. An activity is found by both of its names, its scheduled event is in the history, and once
  *      started it has no outbox row.
  *   7. A timer's started event is in the history.
@@ -15,138 +18,217 @@
  *      parent. */
 #include "engine/run/inside.h"
 
-static void
-check_names(const STORED(RunRecord) *core)
+/* A fault is the rule that is broken, as text; NULL: none is. */
+#define RULE(condition, text)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return (text);                                                                         \
+    } while (0)
+
+static const char *
+names_fault(const STORED(RunRecord) *core)
 {
-    check_that(core->format == RUN_RECORD_FORMAT, "rule 1: format %u", core->format);
-    check_that(core->domain_id[0] != '\0' && core->workflow_id[0] != '\0', "rule 1: no name");
-    check_that(core->run_id[0] != '\0', "rule 1: no run id");
-    check_that(core->tree_id.len == 16 && core->branch_id.len == 16, "rule 1: no branch");
-    check_that(core->state >= RUN_CREATED && core->state < RUN_STATE_END, "rule 1: state %d",
-               (int)core->state);
+    RULE(core->format == RUN_RECORD_FORMAT, "rule 1: its format");
+    RULE(core->domain_id[0] != '\0' && core->workflow_id[0] != '\0', "rule 1: no name");
+    RULE(core->run_id[0] != '\0', "rule 1: no run id");
+    RULE(core->tree_id.len == 16 && core->branch_id.len == 16, "rule 1: no branch");
+    RULE(core->state >= RUN_CREATED && core->state < RUN_STATE_END, "rule 1: its state");
     bool has_status = core->close_status != CLOSE_NONE;
-    check_that(core->state == RUN_ZOMBIE || has_status == (core->state == RUN_COMPLETED),
-               "rule 1: state %d, close status %d", (int)core->state, (int)core->close_status);
-    check_that(core->workflow_type != NULL && core->task_list != NULL, "rule 1: no type or list");
+    RULE(core->state == RUN_ZOMBIE || has_status == (core->state == RUN_COMPLETED),
+         "rule 1: state and close status");
+    RULE(core->workflow_type != NULL && core->task_list != NULL, "rule 1: no type or list");
+    return NULL;
 }
 
-static void
-check_versions(const STORED(RunRecord) *core)
+static const char *
+versions_fault(const STORED(RunRecord) *core)
 {
-    check_that(core->n_versions > 0, "rule 2: no version");
+    RULE(core->n_versions > 0, "rule 2: no version");
     for (size_t i = 1; i < core->n_versions; i++) {
         const STORED(VersionItem) *one = core->versions[i - 1], *next = core->versions[i];
-        check_that(one->event_version < next->event_version, "rule 2: versions fall");
-        check_that(one->event_id < next->event_id, "rule 2: ids of versions fall");
+        RULE(one->event_version < next->event_version, "rule 2: versions fall");
+        RULE(one->event_id < next->event_id, "rule 2: ids of versions fall");
     }
-    check_that(core->versions[core->n_versions - 1]->event_id == core->next_event_id - 1,
-               "rule 2: versions end before the history does");
-    check_that(core->last_first_event_id < core->next_event_id, "rule 2: the last batch");
+    RULE(core->versions[core->n_versions - 1]->event_id == core->next_event_id - 1,
+         "rule 2: versions end before the history does");
+    RULE(core->last_first_event_id < core->next_event_id, "rule 2: the last batch");
+    return NULL;
 }
 
-static void
-check_decision(const STORED(RunRecord) *core)
+static const char *
+decision_fault(const STORED(RunRecord) *core)
 {
     const STORED(PendingDecision) *decision = core->decision;
     if (decision == NULL)
-        return;
+        return NULL;
     bool is_started = decision->started_id != EVENT_NONE;
-    check_that(core->state != RUN_CREATED, "rule 3: a decision in a run that has had none");
-    check_that(decision->task_list != NULL, "rule 3: no list");
-    check_that(!is_started || decision->started_id > decision->schedule_id, "rule 3: start");
-    check_that(!is_started || decision->row == 0, "rule 3: started, and row %llu is left",
-               (unsigned long long)decision->row);
+    RULE(core->state != RUN_CREATED, "rule 3: a decision in a run that has had none");
+    RULE(decision->task_list != NULL, "rule 3: no list");
+    RULE(!is_started || decision->started_id > decision->schedule_id, "rule 3: start");
+    RULE(!is_started || decision->row == 0, "rule 3: started, and a row is left");
     if (decision->attempt == 0)
-        check_that(decision->schedule_id < core->next_event_id, "rule 3: not in the history");
+        RULE(decision->schedule_id < core->next_event_id, "rule 3: not in the history");
     else
-        check_that(decision->schedule_id <= core->next_event_id, "rule 3: ahead of the history");
+        RULE(decision->schedule_id <= core->next_event_id, "rule 3: ahead of the history");
+    return NULL;
 }
 
-static void
-check_rest(const struct run *run)
+static const char *
+rest_fault(const struct run *run)
 {
     const STORED(RunRecord) *core = run->core;
-    check_that(!run_has_buffered(run) || run_has_started_decision(run), "rule 4");
-    check_that(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
-               "rule 8: it waits for its parent");
-    check_that((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");
-    if (run_is_open(run)) {
-        check_that(core->alarm_row != 0 || run_next_deadline(run) == 0, "rule 5: no alarm");
-        return;
-    }
-    check_that(core->decision == NULL && core->alarm_row == 0, "rule 5: closed, but not done");
-    check_that(core->close_time > 0 && core->close_batch_event_id > 0, "rule 5: no close event");
+    RULE(core->timeout_time >= 0 && core->alarm_time >= 0, "rule 5: a time before all time");
+    RULE(!run_has_buffered(run) || run_has_started_decision(run), "rule 4");
+    RULE(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
+         "rule 8: it waits for its parent");
+    RULE((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");
+    int64_t deadline = run_next_deadline(run);
+    RULE(deadline >= 0, "rule 5: due before all time");
+    RULE(core->alarm_row != 0 || deadline == 0, "rule 5: no alarm");
+    if (run_is_open(run))
+        return NULL;
+    RULE(core->decision == NULL, "rule 5: closed, but not done");
+    RULE(core->alarm_row == 0 || core->alarm_time >= core->delete_time,
+         "rule 5: closed, and an alarm for nothing");
+    RULE(core->close_time > 0 && core->close_batch_event_id > 0, "rule 5: no close event");
+    return NULL;
 }
 
-void
-run_check_core(const struct run *run)
+static const char *
+core_fault(const struct run *run)
 {
-    check_names(run->core);
-    check_versions(run->core);
-    check_decision(run->core);
-    check_rest(run);
+    const char *fault = names_fault(run->core);
+    if (fault == NULL)
+        fault = versions_fault(run->core);
+    if (fault == NULL)
+        fault = decision_fault(run->core);
+    return fault != NULL ? fault : rest_fault(run);
 }
 
-void
-run_check_activity(const struct run *run, const STORED(PendingActivity) *activity)
+static const char *
+activity_fault(const struct run *run, const STORED(PendingActivity) *activity)
 {
-    check_that(run_find_activity(run, activity->schedule_id) == activity, "rule 6: its id");
-    check_that(run_find_activity_id(run, activity->activity_id) == activity, "rule 6: its name");
-    check_that(activity->schedule_id > 0 && activity->schedule_id < run->core->next_event_id,
-               "rule 6: not in the history");
+    RULE(run_find_activity(run, activity->schedule_id) == activity, "rule 6: its id");
+    RULE(run_find_activity_id(run, activity->activity_id) == activity, "rule 6: its name");
+    RULE(activity->schedule_id > 0 && activity->schedule_id < run->core->next_event_id,
+         "rule 6: not in the history");
     bool is_started = activity->started_id != EVENT_NONE;
-    check_that(!is_started || activity->row == 0, "rule 6: started, and a row is left");
-    check_that(activity->started_id != EVENT_BUFFERED || run_has_buffered(run) || !run_is_open(run),
-               "rule 6: its start should be buffered");
-    check_that(activity->activity_type != NULL && activity->task_list != NULL, "rule 6: no type");
+    RULE(!is_started || activity->row == 0, "rule 6: started, and a row is left");
+    RULE(activity->started_id != EVENT_BUFFERED || run_has_buffered(run) || !run_is_open(run),
+         "rule 6: its start should be buffered");
+    RULE(activity->activity_type != NULL && activity->task_list != NULL, "rule 6: no type");
+    return NULL;
 }
 
-void
-run_check_timer(const struct run *run, const STORED(PendingTimer) *timer)
+static const char *
+timer_fault(const struct run *run, const STORED(PendingTimer) *timer)
 {
-    check_that(run_find_timer(run, timer->timer_id) == timer, "rule 7: its id");
-    check_that(timer->started_id > 0 && timer->started_id < run->core->next_event_id, "rule 7");
+    RULE(run_find_timer(run, timer->timer_id) == timer, "rule 7: its id");
+    RULE(timer->started_id > 0 && timer->started_id < run->core->next_event_id, "rule 7");
+    return NULL;
 }
 
-void
-run_check_child(const struct run *run, const STORED(PendingChild) *child)
+static const char *
+child_fault(const struct run *run, const STORED(PendingChild) *child)
 {
-    check_that(run_find_child(run, child->initiated_id) == child, "rule 8: its id");
-    check_that(child->initiated_id < run->core->next_event_id, "rule 8: not in the history");
+    RULE(run_find_child(run, child->initiated_id) == child, "rule 8: its id");
+    RULE(child->initiated_id < run->core->next_event_id, "rule 8: not in the history");
     bool is_started = child->started_id != EVENT_NONE;
-    check_that(is_started == (child->start == NULL), "rule 8: nothing to start with");
-    check_that(is_started == (child->started_run_id[0] != '\0'), "rule 8: no run");
-    check_that(child->request_id[0] != '\0' && child->workflow_type != NULL, "rule 8: no name");
+    RULE(is_started == (child->start == NULL), "rule 8: nothing to start with");
+    RULE(is_started == (child->started_run_id[0] != '\0'), "rule 8: no run");
+    RULE(child->request_id[0] != '\0' && child->workflow_type != NULL, "rule 8: no name");
+    return NULL;
 }
 
-void
-run_check_external(const struct run *run, const STORED(PendingExternal) *external)
+static const char *
+external_fault(const struct run *run, const STORED(PendingExternal) *external)
 {
-    check_that(run_find_external(run, external->initiated_id) == external, "rule 8: its id");
-    check_that(external->initiated_id < run->core->next_event_id, "rule 8: not in the history");
-    check_that(external->request_id[0] != '\0' && external->row != 0, "rule 8: no row");
+    RULE(run_find_external(run, external->initiated_id) == external, "rule 8: its id");
+    RULE(external->initiated_id < run->core->next_event_id, "rule 8: not in the history");
+    RULE(external->request_id[0] != '\0' && external->row != 0, "rule 8: no row");
+    return NULL;
+}
+
+static const char *
+buffered_fault(const STORED(BufferedEvent) *buffered)
+{
+    const API(HistoryEvent) *event = buffered->event;
+    RULE(event != NULL && event->event_id == EVENT_BUFFERED, "rule 4: it has an id");
+    RULE(event->attributes_case != 0, "rule 4: no event");
+    return NULL;
+}
+
+static const char *
+record_fault(const struct run *run, enum pending_kind kind, const void *record)
+{
+    switch (kind) {
+    case PENDING_ACTIVITY:
+        return activity_fault(run, record);
+    case PENDING_TIMER:
+        return timer_fault(run, record);
+    case PENDING_BUFFERED:
+        return buffered_fault(record);
+    case PENDING_CHILD:
+        return child_fault(run, record);
+    case PENDING_EXTERNAL:
+        return external_fault(run, record);
+    case PENDING_SIGNAL_REQUEST:
+    case PENDING_BIRTH:
+        return NULL;
+    }
+    return "a kind of record that there is not";
+}
+
+static const char *
+numbered_fault(const struct run *run, enum pending_kind kind, const struct map64 *records)
+{
+    const char *fault = NULL;
+    size_t cursor = 0;
+    void *record;
+    while (fault == NULL && map64_next(records, &cursor, NULL, &record))
+        fault = record_fault(run, kind, record);
+    return fault;
+}
+
+const char *
+run_find_fault(const struct run *run)
+{
+    const char *fault = core_fault(run);
+    const struct {
+        enum pending_kind kind;
+        const struct map64 *records;
+    } numbered[] = {{PENDING_CHILD, run->children},
+                    {PENDING_EXTERNAL, run->externals},
+                    {PENDING_ACTIVITY, run->activities},
+                    {PENDING_BUFFERED, run->buffered}};
+    for (size_t i = 0; fault == NULL && i < array_length(numbered); i++)
+        fault = numbered_fault(run, numbered[i].kind, numbered[i].records);
+    size_t cursor = 0;
+    void *timer;
+    while (fault == NULL && map_next(run->timers, &cursor, NULL, &timer))
+        fault = timer_fault(run, timer);
+    if (fault == NULL && map_count(run->activity_ids) != map64_count(run->activities))
+        fault = "rule 6: names and ids";
+    return fault;
 }
 
 void
 run_check(const struct run *run)
 {
-    run_check_core(run);
-    size_t place = 0;
-    void *record;
-    while (map64_next(run->children, &place, NULL, &record))
-        run_check_child(run, record);
-    place = 0;
-    while (map64_next(run->externals, &place, NULL, &record))
-        run_check_external(run, record);
-    check(map_count(run->activity_ids) == map64_count(run->activities));
-    size_t cursor = 0;
-    void *value;
-    while (map64_next(run->activities, &cursor, NULL, &value))
-        run_check_activity(run, value);
-    cursor = 0;
-    while (map_next(run->timers, &cursor, NULL, &value))
-        run_check_timer(run, value);
-    cursor = 0;
-    while (map64_next(run->buffered, &cursor, NULL, &value))
-        check(((const STORED(BufferedEvent) *)value)->event->event_id == EVENT_BUFFERED);
+    const char *fault = run_find_fault(run);
+    check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
+}
+
+void
+run_check_core(const struct run *run)
+{
+    const char *fault = core_fault(run);
+    check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
+}
+
+void
+run_check_record(const struct run *run, enum pending_kind kind, const void *record)
+{
+    const char *fault = record_fault(run, kind, record);
+    check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
 }

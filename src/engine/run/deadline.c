@@ -25,6 +25,15 @@ later_by(int64_t moment, int64_t seconds)
     return sum;
 }
 
+int64_t
+decision_next_due(const STORED(PendingDecision) *decision)
+{
+    if (decision->started_id == EVENT_NONE)
+        return decision->schedule_timeout_time;
+    int64_t due = later_by(decision->started_time, decision->timeout);
+    return due == 0 ? decision->started_time : due;
+}
+
 static int64_t
 decision_deadline(const STORED(RunRecord) *core)
 {
@@ -35,9 +44,7 @@ decision_deadline(const STORED(RunRecord) *core)
 #endif
     if (decision == NULL)
         return core->waits_for_parent ? core->ask_parent_time : core->first_decision_time;
-    if (decision->started_id == EVENT_NONE)
-        return decision->schedule_timeout_time;
-    return later_by(decision->started_time, decision->timeout);
+    return decision_next_due(decision);
 }
 
 int64_t
@@ -73,7 +80,7 @@ int64_t
 run_next_deadline(const struct run *run)
 {
     if (!run_is_open(run))
-        return 0;
+        return run->core->delete_time;
     int64_t deadline = run_core_deadline(run->core);
     size_t cursor = 0;
     void *value;
@@ -82,6 +89,5 @@ run_next_deadline(const struct run *run)
     cursor = 0;
     while (map_next(run->timers, &cursor, NULL, &value))
         deadline = deadline_earlier(deadline, ((const STORED(PendingTimer) *)value)->fire_time);
-    check(deadline >= 0);
     return deadline;
 }

@@ -64,6 +64,21 @@ TEST(deadline, an_attempt_that_waits_is_due_when_its_time_comes)
     EXPECT_EQ(activity_next_due(&activity).time, INT64_MAX);
 }
 
+/* As in Cadence, whose timer task is always made: such a decision can only time out. */
+TEST(deadline, a_started_decision_without_time_to_work_is_due_at_once)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_scheduled_run(&sample);
+    sample_begin(&sample);
+    mutation_change_decision(sample.mutation)->timeout = 0;
+    sample_decision_started(&sample);
+    sample_finish(&sample);
+    EXPECT_EQ(run_next_deadline(sample.run), AT(0));
+    EXPECT_EQ(sample.run->core->alarm_time, AT(0));
+    sample_close(&sample);
+}
+
 TEST(deadline, a_delayed_first_decision_is_due_once, "A-040")
 {
     struct sample sample;
@@ -113,7 +128,7 @@ TEST(deadline, an_alarm_that_is_too_early_is_left_and_set_anew_when_it_rang)
     sample_close(&sample);
 }
 
-TEST(deadline, a_closed_run_has_no_alarm)
+TEST(deadline, the_alarm_of_a_closed_run_is_its_deletion, "A-256")
 {
     struct sample sample;
     sample_open(&sample, 1);
@@ -124,9 +139,12 @@ TEST(deadline, a_closed_run_has_no_alarm)
     sample_plain(&sample, EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED));
     sample_finish(&sample);
     EXPECT_EQ(sample.effects.alarm_row_old, row);
-    EXPECT_EQ(sample.effects.alarm_row, 0);
-    EXPECT_EQ(sample.run->core->alarm_time, 0);
-    EXPECT_EQ(run_next_deadline(sample.run), 0);
+    int64_t end = sample.run->core->delete_time, day = AT(86400) - AT(0);
+    EXPECT(end >= sample.run->core->close_time + day);
+    EXPECT(end < sample.run->core->close_time + day + (AT(3600) - AT(0)));
+    EXPECT(sample.effects.alarm_row != 0 && sample.effects.alarm_row != row);
+    EXPECT_EQ(sample.run->core->alarm_time, end);
+    EXPECT_EQ(run_next_deadline(sample.run), end);
     EXPECT(sample.effects.is_closed_now);
     sample_close(&sample);
 }

@@ -4,6 +4,7 @@
  *   2. Times never go backwards, whatever the clock does: an event is not before the one before it.
  *   3. Nothing is added to a run that has closed. */
 #include "engine/run/inside.h"
+#include "wire/thrift.h"
 
 const ProtobufCFieldDescriptor *
 event_field(API(HistoryEvent__AttributesCase) kind)
@@ -95,6 +96,15 @@ event_check_welcome(const struct mutation *mutation, const API(HistoryEvent) *ev
         core->n_versions == 0 ? INT64_MIN : core->versions[core->n_versions - 1]->event_version;
     check_that(event->version >= last, "%s of version %lld after one of %lld", name,
                (long long)event->version, (long long)last);
+}
+
+void
+event_make_canonical(API(HistoryEvent) *event, struct arena *arena)
+{
+    ProtobufCMessage *attributes = message_copy(arena, event_attributes(event));
+    memcpy((char *)event + event_field(event->attributes_case)->offset, &attributes,
+           sizeof attributes);
+    thrift_make_canonical(arena, event);
 }
 
 int64_t

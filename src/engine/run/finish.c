@@ -269,19 +269,6 @@ change_key(const struct mutation *mutation, const struct change *change)
                : pending_key_number(&key, change->kind, change->number, mutation->arena);
 }
 
-static void
-check_record(const struct run *run, enum pending_kind kind, const void *record)
-{
-    if (kind == PENDING_ACTIVITY)
-        run_check_activity(run, record);
-    else if (kind == PENDING_TIMER)
-        run_check_timer(run, record);
-    else if (kind == PENDING_CHILD)
-        run_check_child(run, record);
-    else if (kind == PENDING_EXTERNAL)
-        run_check_external(run, record);
-}
-
 /* One put or delete per record that changed. */
 static void
 put_records(struct mutation *mutation, struct batch *batch)
@@ -295,7 +282,7 @@ put_records(struct mutation *mutation, struct batch *batch)
         const ProtobufCMessage *record =
             records_get(mutation->run, change->kind, change->number, change->text);
         if (record != NULL) {
-            check_record(mutation->run, change->kind, record);
+            run_check_record(mutation->run, change->kind, record);
             batch_put(batch, ROW_PENDING, key, message_encode(mutation->arena, record));
         } else if (change->old != NULL) { /* it was there before the step */
             batch_delete(batch, ROW_PENDING, key);

@@ -61,7 +61,7 @@ void buffered_remove(struct mutation *mutation, uint64_t number);
 /* All buffered events in order of arrival; the array is in the step's arena. */
 STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *count);
 
-/* --- events (event.c, canonical.c) --------------------------------------------------------------
+/* --- events (event.c) -----------------------------------------------------------------------
  */
 
 /* The time of an event, ns. */
@@ -72,8 +72,8 @@ ProtobufCMessage *event_attributes(const API(HistoryEvent) *event);
 const ProtobufCFieldDescriptor *event_field(API(HistoryEvent__AttributesCase) kind);
 /* Gives the next id, and a time not before the last event's; puts it behind the others. */
 void event_append(struct mutation *mutation, API(HistoryEvent) *event);
-/* What goes into history is what every cluster can keep: whole seconds that fit, maps in order, and
- * only what the history format of Cadence's stores has a place for. */
+/* What goes into history is what every cluster can keep (wire/thrift.h). Events share parts with
+ * requests and with records of the run, which stay as they are: the attributes are copied. */
 void event_make_canonical(API(HistoryEvent) *event, struct arena *arena);
 
 /* --- the state of a run (state.c) ----------------------------------------------------------------
@@ -108,10 +108,7 @@ void run_move(STORED(RunRecord) *core, STORED(RunState) to, close_status_t statu
 
 /* The parts of run_check (check.c): a step checks what it changed. */
 void run_check_core(const struct run *run);
-void run_check_activity(const struct run *run, const STORED(PendingActivity) *activity);
-void run_check_timer(const struct run *run, const STORED(PendingTimer) *timer);
-void run_check_child(const struct run *run, const STORED(PendingChild) *child);
-void run_check_external(const struct run *run, const STORED(PendingExternal) *external);
+void run_check_record(const struct run *run, enum pending_kind kind, const void *record);
 
 /* --- where the work of each binary began (reset_points.c) ----------------------------------------
  */
@@ -133,6 +130,12 @@ void dues_forget(struct run *run);
 int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */
 int64_t run_core_deadline(const STORED(RunRecord) *core);
+
+/* --- retention (retention.c) ---------------------------------------------------------------------
+ */
+
+/* When the rows of a run that closed at core->close_time may go. */
+int64_t retention_end(const struct facts *facts, const STORED(RunRecord) *core);
 
 /* --- the end of a step (flush.c, finish.c)
  * ------------------------------------------------------------------ */

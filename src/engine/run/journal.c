@@ -40,6 +40,14 @@ text_set(struct map *map, const char *text, void *record)
     return record != NULL ? map_put(map, key, record) : map_remove(map, key);
 }
 
+static void *
+birth_set(struct run *run, void *record)
+{
+    void *old = run->birth;
+    run->birth = record;
+    return old;
+}
+
 void *
 records_get(const struct run *run, enum pending_kind kind, uint64_t number, const char *text)
 {
@@ -56,6 +64,8 @@ records_get(const struct run *run, enum pending_kind kind, uint64_t number, cons
         return map64_get(run->children, number);
     case PENDING_EXTERNAL:
         return map64_get(run->externals, number);
+    case PENDING_BIRTH:
+        return run->birth;
     }
     unreachable("pending kind %d", (int)kind);
 }
@@ -77,6 +87,8 @@ records_set(struct run *run, enum pending_kind kind, uint64_t number, const char
         return number_set(run->children, number, record);
     case PENDING_EXTERNAL:
         return number_set(run->externals, number, record);
+    case PENDING_BIRTH:
+        return birth_set(run, record);
     }
     unreachable("pending kind %d", (int)kind);
 }
@@ -116,6 +128,10 @@ journal_add_all(struct mutation *mutation)
         journal_add(mutation, PENDING_CHILD, number, NULL);
     for (size_t cursor = 0; map64_next(run->externals, &cursor, &number, NULL);)
         journal_add(mutation, PENDING_EXTERNAL, number, NULL);
+#ifndef CADENZA_PLANT_birth_not_written
+    if (run->birth != NULL)
+        journal_add(mutation, PENDING_BIRTH, 0, NULL);
+#endif
     check(map64_count(run->buffered) == 0);
 }
 

@@ -135,8 +135,6 @@ struct slice run_keep_bytes(struct run *run, struct slice bytes);
     ((__typeof__(message))run_keep_message(                                                        \
         (run), (message) == NULL ? NULL : (const ProtobufCMessage *)&(message)->base))
 void *run_keep_message(struct run *run, const ProtobufCMessage *message);
-/* A deep copy for those who look at it when the run has gone on. NULL gives NULL. */
-void *message_copy(struct arena *arena, const ProtobufCMessage *message);
 
 /* run_next_deadline of the run as it is now, without looking at everything. */
 int64_t mutation_next_deadline(struct mutation *mutation);

@@ -38,6 +38,8 @@ mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
     transfer->run_id = core->run_id;
     transfer->event_version = facts->event_version;
     transfer->created_time = facts->now;
+    if (core->active_cluster_selection_policy != NULL)
+        transfer->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
     if (transfer_is_task(transfer->type))
         fill_partitions(transfer, core, mutation->arena);
     uint64_t row = facts->ids->next++;

@@ -85,6 +85,7 @@ pending_type(uint64_t kind)
         [PENDING_SIGNAL_REQUEST] = STORED_TYPE(signal_request),
         [PENDING_CHILD] = STORED_TYPE(pending_child),
         [PENDING_EXTERNAL] = STORED_TYPE(pending_external),
+        [PENDING_BIRTH] = API_TYPE(workflow_execution_started_event_attributes),
     };
     return kind < PENDING_KIND_END ? types[kind] : NULL;
 }
@@ -105,7 +106,7 @@ adopt_record(struct run *run, enum pending_kind kind, void *record)
         number = (uint64_t)((STORED(PendingExternal) *)record)->initiated_id;
     else if (kind == PENDING_TIMER)
         text = ((STORED(PendingTimer) *)record)->timer_id;
-    else
+    else if (kind == PENDING_SIGNAL_REQUEST)
         text = ((STORED(SignalRequest) *)record)->request_id;
     if (records_get(run, kind, number, text) != NULL)
         return false;
@@ -210,8 +211,13 @@ run_load(struct store *store, struct partition shard, const struct run_key *key,
     if (*run == NULL)
         return NULL;
     (*run)->arena_bytes_after_compact = arena_footprint((*run)->arena);
-    run_check(*run);
-    return NULL;
+    const char *fault = run_find_fault(*run);
+    if (fault == NULL)
+        return NULL;
+    run_free(*run);
+    *run = NULL;
+    return error_new(arena, ERR_CORRUPT, "run %s of workflow %s breaks %s", key->run_id,
+                     key->workflow_id, fault);
 }
 
 struct error *

@@ -92,6 +92,8 @@ run_compact(struct run *run)
     texts_move(run->signal_requests, arena);
     numbers_move(run->children, arena);
     numbers_move(run->externals, arena);
+    if (run->birth != NULL)
+        run->birth = message_copy(arena, &run->birth->base);
     arena_free(run->arena);
     run->arena = arena;
     run->arena_bytes_after_compact = arena_footprint(arena);

@@ -14,6 +14,7 @@
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/history.h"
 #include "store/store.h"
+#include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
 #define RUN_RECORD_FORMAT 1
@@ -39,6 +40,9 @@ struct run {
     struct map *signal_requests; /* request id → STORED(SignalRequest) */
     struct map64 *children;      /* initiated id → STORED(PendingChild) */
     struct map64 *externals;     /* initiated id → STORED(PendingExternal) */
+    /* What it was started with, of a run that may be followed by another one (a cron schedule, a
+     * retry policy); NULL: none. It never changes. */
+    API(WorkflowExecutionStartedEventAttributes) *birth;
     size_t arena_bytes_after_compact;
     /* A heap that knows what is due first (due.c); not part of what the run is. */
     struct run_dues {
@@ -60,7 +64,9 @@ void run_free(struct run *run);
 /* Gets rid of the garbage in its arena if there is much of it. Every pointer into the run is void
  * afterwards, so: when no mutation is open. */
 void run_compact(struct run *run);
-/* Asserts what is true of every run between two steps; names the rule that is broken. */
+/* What is true of every run between two steps and is not of this one, for people; NULL: all is. */
+const char *run_find_fault(const struct run *run);
+/* Asserts that there is none. */
 void run_check(const struct run *run);
 
 /* --- questions ------------------------------------------------------------------------------- */
@@ -71,7 +77,8 @@ bool run_has_pending_decision(const struct run *run);
 bool run_has_started_decision(const struct run *run);
 bool run_has_buffered(const struct run *run);
 /* The earliest moment (wall clock, ns) at which something of the run is due: a timeout, a timer,
- * the next attempt of an activity, the delayed first decision; of a closed run: 0 (nothing). */
+ * the next attempt of an activity, the delayed first decision; of a closed run: its deletion. 0:
+ * nothing ever is. */
 int64_t run_next_deadline(const struct run *run);
 /* What is due next of an activity, and when (0: nothing is). Of several at one moment: in this
  * order. DUE_DISPATCH: its next attempt goes out. */
@@ -87,6 +94,9 @@ struct activity_due {
     } what;
 };
 struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
+/* When a decision times out (0: never): a started one always does, with no time to work in at once;
+ * one that waits only on a sticky list. */
+int64_t decision_next_due(const STORED(PendingDecision) *decision);
 struct history_branch run_branch(const struct run *run);
 const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
 const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);
@@ -108,8 +118,9 @@ enum pending_kind {
     PENDING_SIGNAL_REQUEST = 4, /* request id */
     PENDING_CHILD = 5,          /* initiated id */
     PENDING_EXTERNAL = 6,       /* initiated id */
+    PENDING_BIRTH = 8,          /* 0: there is one at most */
 };
-#define PENDING_KIND_END 7
+#define PENDING_KIND_END 9
 struct slice pending_key_number(const struct run_key *key, enum pending_kind kind, uint64_t number,
                                 struct arena *arena);
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,

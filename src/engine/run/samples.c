@@ -87,6 +87,8 @@ sample_image(const struct run *run, struct arena *arena)
         image_add(tree,
                   pending_key_text(&key, PENDING_SIGNAL_REQUEST, arena_text_of(arena, text), arena),
                   value, arena);
+    if (run->birth != NULL)
+        image_add(tree, pending_key_number(&key, PENDING_BIRTH, 0, arena), run->birth, arena);
     struct buffer image = {0};
     for (struct tree_row *row = tree_first(tree); row != NULL; row = tree_next(row)) {
         buffer_append(&image, row->key);

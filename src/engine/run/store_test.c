@@ -261,6 +261,51 @@ damage(void *argument)
     sample_close(&sample);
 }
 
+/* Rows that can be read, but of no run that could be. */
+static void
+nonsense(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    struct run *loaded = NULL;
+    sample_open(&sample, 1);
+    place_open(&place);
+    sample_begin(&sample);
+    sample_started(&sample, 0);
+    commit_step(&place, &sample, &guard);
+    struct slice row_key = run_row_key(&key, sample.arena);
+    for (int i = 0; i < 5; i++) {
+        STORED(RunRecord) *core = message_copy(sample.arena, &sample.run->core->base);
+        core->state = i == 0 ? 99 : core->state;
+        core->n_versions = i == 1 ? 0 : core->n_versions;
+        core->workflow_type = i == 2 ? NULL : core->workflow_type;
+        core->alarm_row = i == 3 ? 0 : core->alarm_row;
+        core->timeout_time = i == 4 ? -5 : core->timeout_time;
+        put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &core->base), &guard,
+                sample.arena);
+        struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded);
+        EXPECT_KIND(err, ERR_CORRUPT);
+        EXPECT(strstr(err->message, "breaks rule") != NULL);
+        EXPECT(loaded == NULL);
+    }
+    STORED(BufferedEvent) *empty = message_new(sample.arena, STORED_TYPE(buffered_event));
+    put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
+            sample.arena);
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    run_free(loaded);
+    put_row(&place, ROW_PENDING, pending_key_number(&key, PENDING_BUFFERED, 1, sample.arena),
+            message_encode(sample.arena, &empty->base), &guard, sample.arena);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, a_stored_run_that_breaks_a_rule_is_told_and_not_believed)
+{
+    linux_run(&(struct linux_options){.loops = 1}, nonsense, NULL);
+}
+
 TEST(run_store, damaged_rows_are_told_and_not_believed)
 {
     linux_run(&(struct linux_options){.loops = 1}, damage, NULL);

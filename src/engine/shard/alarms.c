@@ -1,4 +1,4 @@
-/* alarms.c - one alarm per open run: in the store as a row, in memory while it may ring soon.
+/* alarms.c - one alarm per run: in the store as a row, in memory while it may ring soon.
  *
  * A run's core record names its alarm (time and number of the row), so the run itself says which
  * row is to be deleted when another takes its place: rows in the store and alarms in memory need
@@ -36,6 +36,7 @@ alarms_init(struct tenure *tenure, size_t count_max)
     alarms->by_row = map64_new();
     alarms->count_max = count_max;
     list_init(&alarms->delayed);
+    list_init(&alarms->held);
     list_init(&alarms->ringing);
     fiber_cond_init(&alarms->changed);
 }
@@ -150,6 +151,8 @@ alarm_forget(struct alarm *alarm)
         alarm_stop_waiting(alarm);
     if (alarm->state == ALARM_DELAYED)
         alarm->tenure->alarms.delayed_count--;
+    if (alarm->state == ALARM_HELD)
+        alarm->tenure->alarms.held_count--;
     list_remove(&alarm->node);
     memory_free(alarm);
 }
@@ -202,20 +205,34 @@ alarm_row_value(const struct run *run, int64_t time, struct arena *arena)
     return message_encode(arena, &row->base);
 }
 
+/* The row goes with the batch, and is forgotten. */
+static void
+alarms_delete(struct tenure *tenure, struct alarm_place place, struct batch *batch)
+{
+#ifndef CADENZA_PLANT_alarm_row_stays
+    batch_delete(batch, ROW_TIMER, place_key(place, batch->arena));
+#endif
+    struct alarm *alarm = map64_get(tenure->alarms.by_row, place.row);
+    if (alarm != NULL)
+        alarm_forget(alarm);
+}
+
+void
+alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch)
+{
+    struct alarm_place place = {run->core->alarm_time, run->core->alarm_row};
+    check(place.row != 0);
+    alarms_delete(tenure, place, batch);
+}
+
 void
 alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
            struct batch *batch)
 {
     struct alarms *alarms = &tenure->alarms;
-    if (effects->alarm_row_old != 0) {
-        struct alarm_place old = {effects->alarm_time_old, effects->alarm_row_old};
-#ifndef CADENZA_PLANT_alarm_row_stays
-        batch_delete(batch, ROW_TIMER, place_key(old, batch->arena));
-#endif
-        struct alarm *alarm = map64_get(alarms->by_row, old.row);
-        if (alarm != NULL)
-            alarm_forget(alarm);
-    }
+    if (effects->alarm_row_old != 0)
+        alarms_delete(tenure, (struct alarm_place){effects->alarm_time_old, effects->alarm_row_old},
+                      batch);
     if (effects->alarm_row == 0)
         return;
     check_that(effects->alarm_time >= alarms->level,
@@ -235,7 +252,7 @@ alarms_raise_level(struct tenure *tenure)
     struct tree_row *first = tree_first(alarms->waiting);
     if (first != NULL)
         level = earlier(level, ((struct alarm *)first->value)->time);
-    struct list *others[] = {&alarms->delayed, &alarms->ringing};
+    struct list *others[] = {&alarms->delayed, &alarms->held, &alarms->ringing};
     for (size_t i = 0; i < array_length(others); i++) {
         list_each(node, others[i])
             level = earlier(level, list_entry(node, struct alarm, node)->time);
@@ -297,12 +314,25 @@ alarms_may_read(const struct alarms *alarms)
            tree_count(alarms->waiting) <= alarms->count_max / 4;
 }
 
+/* What came into memory while a scan ran and lies beyond its end goes: it would fill memory, and
+ * keep nearer rows from being read, until its time comes. The next scan sees it. */
+static void
+alarms_cut(struct tenure *tenure)
+{
+    struct alarms *alarms = &tenure->alarms;
+    struct tree_row *last;
+    while ((last = tree_last(alarms->waiting)) != NULL &&
+           !is_before(alarm_place(last->value), alarms->horizon))
+        alarm_forget(last->value);
+}
+
 struct error *
 alarms_read(struct tenure *tenure, struct arena *arena)
 {
     tenure->alarms.is_reading = true;
     struct error *err = alarms_scan(tenure, arena);
     tenure->alarms.is_reading = false;
+    alarms_cut(tenure);
     alarms_trim(tenure);
     return err;
 }

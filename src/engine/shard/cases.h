@@ -34,6 +34,9 @@
     X(work_elsewhere_goes_on_in_portions)                                                          \
     X(work_elsewhere_is_begun_again_by_the_next_owner)                                             \
     X(work_elsewhere_is_bounded_and_is_stopped)                                                    \
+    X(accepted_requests_of_one_id_do_not_overtake_each_other)                                      \
+    X(accepted_requests_are_done_in_order_by_the_next_owner)                                       \
+    X(accepted_requests_leave_room_for_tasks)                                                      \
     X(a_watch_fires_when_events_are_durable)                                                       \
     X(a_watch_fires_when_the_run_closes)                                                           \
     X(a_watch_fires_when_the_shard_is_lost)                                                        \
@@ -41,7 +44,18 @@
     X(a_query_rides_on_a_decision_that_starts_after_it)                                            \
     X(a_query_is_set_free_when_the_end_of_the_decision_is_durable)                                 \
     X(a_query_is_set_free_when_the_run_closes_or_the_shard_is_lost)                                \
-    X(a_sure_look_notices_that_its_owner_was_overtaken)
+    X(a_sure_look_notices_that_its_owner_was_overtaken)                                            \
+    X(a_change_of_a_domain_is_in_the_log_before_a_step_that_saw_it)                                \
+    X(failovers_are_handled_once_also_over_a_restart)                                              \
+    X(a_shard_is_not_taken_before_its_domains_are_known)                                           \
+    X(changes_that_come_while_one_is_stored_are_stored_together)                                   \
+    X(a_step_without_room_does_not_see_a_change)                                                   \
+    X(a_task_of_a_domain_that_moved_away_waits_until_it_is_back)                                   \
+    X(a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard)                           \
+    X(an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back)                                 \
+    X(work_of_a_domain_that_moved_away_waits_until_it_is_back)                                     \
+    X(work_waits_for_the_attribute_of_its_run)                                                     \
+    X(the_log_of_the_domains_is_kept_for_the_shard)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)

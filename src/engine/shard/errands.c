@@ -32,6 +32,13 @@ errands_init(struct tenure *tenure)
 {
     list_init(&tenure->outbox.errands.ready);
     list_init(&tenure->outbox.errands.delayed);
+    tenure->outbox.errands.lines = map_new();
+}
+
+void
+errands_free(struct tenure *tenure)
+{
+    lines_free(&tenure->outbox.errands);
 }
 
 static void
@@ -44,6 +51,7 @@ errand_start(struct tenure *tenure, struct transfer *transfer)
                                    .cursor = transfer->cursor,
                                    .is_repeat = transfer->is_repeat};
     transfer->is_repeat = true;
+    transfer->waits_for_domain = false;
     transfer->state = TRANSFER_OFFERED;
     tenure->outbox.errands.running++;
     latch_add(&tenure->shard->errands, 1);
@@ -64,8 +72,20 @@ errands_add(struct tenure *tenure, struct transfer *transfer)
 {
     check(transfer->is_errand);
     transfer->state = TRANSFER_WAITING;
+    if (!line_enter(&tenure->outbox.errands, transfer))
+        return;
     list_push_back(&tenure->outbox.errands.ready, &transfer->node);
     errands_start(tenure);
+}
+
+void
+errands_domain_changed(struct tenure *tenure)
+{
+    list_each(node, &tenure->outbox.errands.delayed) {
+        struct transfer *transfer = list_entry(node, struct transfer, node);
+        if (transfer->waits_for_domain)
+            transfer->retry_time = 0;
+    }
 }
 
 int64_t
@@ -110,6 +130,7 @@ errand_delay(struct tenure *tenure, struct transfer *transfer, const struct erro
     transfer->attempts++;
     transfer->retry_time = clock_monotonic() + (delay < DELAY_MAX ? delay : DELAY_MAX);
     transfer->state = TRANSFER_REFUSED;
+    transfer->waits_for_domain = err->kind == ERR_DOMAIN_NOT_ACTIVE;
     list_push_back(&tenure->outbox.errands.delayed, &transfer->node);
     fiber_cond_signal(&tenure->outbox.changed);
     mark("errand_retried");
@@ -128,7 +149,9 @@ errand_ended(const struct errand_walk *walk, const struct error *err)
     struct transfer *transfer = map64_get(tenure->outbox.known, walk->errand.row);
     if (transfer != NULL)
         transfer->cursor = walk->errand.cursor; /* what lies behind it is done */
-    if (transfer != NULL && err != NULL) {
+    if (transfer != NULL && err != NULL && !transfer_is_active(tenure, transfer)) {
+        transfer_hold(tenure, transfer);
+    } else if (transfer != NULL && err != NULL) {
         errand_delay(tenure, transfer, err);
     } else if (transfer != NULL && walk->errand.has_more) {
         transfer->attempts = 0;

@@ -42,6 +42,12 @@ check_active(const struct shard *shard, const struct domain *domain,
     return errors_domain_not_active(arena, domain->name, &clusters);
 }
 
+bool
+facts_say_inactive(const struct error *err)
+{
+    return err != NULL && (err->kind == ERR_DOMAIN_NOT_ACTIVE || err->kind == ERR_BAD_REQUEST);
+}
+
 /* Fills all but the moment. */
 static struct error *
 fill_facts(struct tenure *tenure, const struct domain *domain,

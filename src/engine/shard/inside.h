@@ -7,6 +7,7 @@
 #ifndef CADENZA_ENGINE_SHARD_INSIDE_H
 #define CADENZA_ENGINE_SHARD_INSIDE_H
 
+#include "base/priority.h"
 #include "base/tree.h"
 #include "engine/shard/shard.h"
 #include "fiber/loop.h"
@@ -74,6 +75,8 @@ enum transfer_state {
     TRANSFER_UNDURABLE, /* in outbox.undurable, by ticket */
     TRANSFER_WAITING,   /* in outbox.waiting */
     TRANSFER_REFUSED,   /* in outbox.refused */
+    TRANSFER_HELD,      /* in outbox.held: its run is not active here */
+    TRANSFER_DELAYED,   /* in the queue of its workflow id (pace.c) */
     TRANSFER_OFFERED,   /* in no list */
 };
 
@@ -81,23 +84,37 @@ struct transfer {
     struct list node;
     enum transfer_state state;
     ticket_t ticket;
-    struct task task; /* its texts lie behind it; of an errand only the row */
+    struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
+    const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
     bool is_errand;
-    bool is_repeat;     /* of an errand: it was begun before, or may have been */
-    unsigned attempts;  /* of an errand that failed */
-    int64_t retry_time; /* monotonic */
-    uint64_t cursor;    /* where its next portion begins */
+    bool is_paced;         /* of a task: it has waited for its turn */
+    bool waits_for_domain; /* of an errand that failed: some domain was not active here */
+    bool is_repeat;        /* of an errand: it was begun before, or may have been */
+    unsigned attempts;     /* of an errand that failed */
+    int64_t retry_time;    /* monotonic */
+    uint64_t cursor;       /* where its next portion begins */
+    struct slice line;     /* names the line that it stands in, lies behind it; empty: none */
 };
 
 /* Rows that are work on other workflows (errands.c). */
 struct errands {
     struct list ready, delayed; /* struct transfer */
     unsigned running;
+    struct map *lines;     /* name → struct line: who waits until others are done */
+    size_t accepted_count; /* rows that stand in lines, or will */
+};
+
+/* Tasks that wait because their workflow id had too many (pace.c). */
+struct pace {
+    struct map *queues;    /* domain id, NUL, workflow id → struct pace_queue */
+    struct priority turns; /* of the queues, by when the next task may go */
+    uint64_t sequence;
+    int64_t tick_time; /* monotonic: when the limits want to know the time; NEVER: they do not */
 };
 
 struct outbox {
     struct map64 *known; /* row → struct transfer, rows rising; exactly those we may delete */
-    struct list undurable, waiting, refused;
+    struct list undurable, waiting, refused, held;
     size_t known_max;
     /* Rows from here on are in the store and not known; 0: none is. While it is set, new rows stay
      * out of memory too, so that a scan and a step can never both bring one in. */
@@ -110,7 +127,14 @@ struct outbox {
     int64_t flush_time;          /* monotonic: when the deletes go on their own; NEVER: none */
     int64_t retry_time;          /* when refused ones are offered again; NEVER: none */
     struct errands errands;
+    struct pace pace;
     struct fiber_cond changed;
+};
+
+/* Errands that are done one after the other (accept.c). */
+struct line {
+    const struct transfer *first; /* ready, delayed or under way */
+    struct list waiting;          /* struct transfer, behind it */
 };
 
 /* --- alarms (alarms.c) ---- */
@@ -118,12 +142,13 @@ struct outbox {
 enum alarm_state {
     ALARM_WAITING, /* in alarms.waiting */
     ALARM_DELAYED, /* in alarms.delayed: it failed and is tried again */
+    ALARM_HELD,    /* in alarms.held: its run is not active here */
     ALARM_RINGING, /* in alarms.ringing, a fiber has it */
 };
 
 struct alarm {
     enum alarm_state state;
-    struct list node; /* in alarms.ringing or alarms.delayed */
+    struct list node; /* in alarms.ringing, alarms.delayed or alarms.held */
     struct tenure *tenure;
     int64_t time; /* wall clock; of the row's key */
     uint64_t row;
@@ -143,14 +168,28 @@ struct alarm_place {
 struct alarms {
     struct tree *waiting; /* key of the row → struct alarm */
     struct map64 *by_row;
-    struct list delayed, ringing;
-    size_t delayed_count, ringing_count;
+    struct list delayed, held, ringing;
+    size_t delayed_count, held_count, ringing_count;
     size_t count_max;
     struct alarm_place horizon; /* rows before it are in memory, others may be in the store only */
     bool is_reading;            /* a scan runs: new alarms come into memory wherever they lie */
     int64_t level; /* timer read level: no row is before it, and none will be written before it */
     int64_t read_retry_time; /* monotonic: not before, after a scan that failed */
     struct fiber_cond changed;
+};
+
+/* --- the shard's view of the domains (view.c) ---- */
+
+struct view {
+    uint64_t handled;   /* notification version that steps are decided on: its batch is submitted */
+    uint64_t failovers; /* that were handled up to there, in the shard's whole life */
+    ticket_t ticket;    /* of the newest batch that moved it */
+    /* What this loop has heard of since then. */
+    uint64_t known, failovers_known;
+    vector_of(struct domain *) changed; /* in order; one reference each */
+    /* How far the domains were told that it is, for trimming their log; 0: not yet. */
+    uint64_t noted;
+    bool is_noting;
 };
 
 /* --- tenures (shard.c) ---- */
@@ -168,6 +207,7 @@ struct tenure {
     struct workflows workflows;
     struct outbox outbox;
     struct alarms alarms;
+    struct view view;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -179,6 +219,7 @@ struct shard {
     struct partition partition;
     struct random random;
     struct tenure *tenure; /* NULL: not owned */
+    struct domain_listener listener;
     struct fiber_mutex taking;
     unsigned failures; /* takes in a row that came to nothing */
     int64_t take_time; /* monotonic: no take before this */
@@ -188,6 +229,7 @@ struct shard {
     struct latch busy; /* fibers of the shard itself: burials, retaking */
     bool runs_errands;
     struct latch errands; /* fibers, of all tenures */
+    struct id_limits *limits;
     struct counter *taken_count, *lost_count;
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
@@ -285,8 +327,30 @@ void errands_init(struct tenure *tenure);
 void errands_add(struct tenure *tenure, struct transfer *transfer);
 /* Starts what may be started. */
 void errands_start(struct tenure *tenure);
+/* A domain has changed: those that waited for one are tried at once. */
+void errands_domain_changed(struct tenure *tenure);
+void errands_free(struct tenure *tenure);
 /* Those that failed and whose time has come are ready again; returns when the next one is. */
 int64_t errands_wake(struct tenure *tenure);
+
+/* --- accept.c ---- */
+
+/* May it be done now? Else it stands in its line until those before it are gone. */
+must_use bool line_enter(struct errands *errands, struct transfer *transfer);
+/* It is gone; the next of its line is ready. */
+void line_leave(struct errands *errands, const struct transfer *transfer);
+void lines_free(struct errands *errands);
+
+/* --- pace.c ---- */
+
+void pace_init(struct tenure *tenure);
+void pace_free(struct tenure *tenure);
+/* Is a task that was never offered to wait for the limit of its workflow id? Then it is in a queue
+ * there. */
+bool pace_holds(struct tenure *tenure, struct transfer *transfer);
+/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
+ */
+int64_t pace_wake(struct tenure *tenure);
 
 /* --- alarms.c ---- */
 
@@ -297,6 +361,8 @@ must_use struct error *alarms_begin(struct tenure *tenure, int64_t level, struct
 /* Writes what a step means for the alarm of its run: rows into the batch, and in memory. */
 void alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
                 struct batch *batch);
+/* Its run goes: so does the row of its alarm. */
+void alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch);
 /* Moves the timer read level on, as far as memory shows. */
 int64_t alarms_raise_level(struct tenure *tenure);
 /* Is there room to read on; reads one page. The second yields. */
@@ -306,12 +372,31 @@ must_use struct error *alarms_read(struct tenure *tenure, struct arena *arena);
 void alarm_stop_waiting(struct alarm *alarm);
 void alarm_delay(struct alarm *alarm);
 
+/* --- held.c: what waits for its domain to be active here; no yield ---- */
+
+/* Is the run of the row active here? */
+bool transfer_is_active(const struct tenure *tenure, const struct transfer *transfer);
+/* In no list; it goes on when it is. */
+void transfer_hold(struct tenure *tenure, struct transfer *transfer);
+/* Keeps a task that was to be started, though its run is not active here; there is room. Returns
+ * the ticket after which the list may forget it. */
+ticket_t tenure_keep_task(struct tenure *tenure, const struct task *task, const struct run *run,
+                          struct arena *arena);
+/* Keeps an alarm that rang. */
+void alarm_hold(struct alarm *alarm);
+/* The domain has changed: what waits for it goes on, or is held again. */
+void held_wake(struct tenure *tenure, const struct domain *domain);
+
 /* --- ring.c ---- */
 
 /* Rings; ends with the tenure. */
 void alarms_fiber(void *tenure);
 
 /* --- facts.c ---- */
+
+/* Was a step refused because its run is not active here, or belongs to nothing that the domain has
+ * (any more)? A change of the domain may end it. */
+bool facts_say_inactive(const struct error *err);
 
 struct step_facts {
     struct facts of_run;   /* of the run of the wish, if there is one */
@@ -326,6 +411,22 @@ must_use struct error *tenure_make_facts(struct tenure *tenure, const struct sha
 /* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
 must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,
                                          struct arena *arena, struct facts *facts);
+
+/* --- view.c ---- */
+
+/* The shard hears of domains from now on. */
+void view_listen(struct shard *shard);
+/* An owner before us had handled `version`, and so many failovers: waits until this host knows it
+ * too, then catches up. When it returns without an error the view is what this loop knows. Yields.
+ */
+must_use struct error *view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers,
+                                  struct arena *arena);
+void view_free(struct tenure *tenure);
+/* Brings the view to what this loop knows, by a batch of its own: before deciding. No yield.
+ * Errors: ERR_SERVICE_BUSY (no room). */
+must_use struct error *view_catch_up(struct tenure *tenure, struct arena *arena);
+/* Batches up to `durable` are: another one may go. */
+void view_release(struct tenure *tenure, ticket_t durable);
 
 /* --- reader.c ---- */
 
@@ -352,10 +453,19 @@ must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run
 must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
                                    struct arena *arena, bool *is_stale);
 
+/* --- retain.c ---- */
+
+/* Deletes a closed run whose alarm rings, in portions. *is_closed: it is one, and is gone now, or
+ * has another alarm; else nothing was done. Yields. Errors: as shard_step; ERR_BUSY (not now). */
+must_use struct error *tenure_delete_closed(struct tenure *tenure, const struct run_key *key,
+                                            uint64_t row, struct arena *arena, bool *is_closed);
+
 /* --- watch.c ---- */
 
 void watches_init(struct tenure *tenure);
 void watches_free(struct tenure *tenure);
+/* Does anybody wait for news of the run? */
+bool watches_has(const struct tenure *tenure, const char *run_id);
 /* Durable news of a run. */
 void watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed);
 /* The tenure is over. */

@@ -21,11 +21,12 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define FLUSH_DELAY   (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
-#define DELETES_MAX   512              /* then they go at once; also in one batch */
-#define REFUSED_DELAY (100 * NS_PER_MS)
-#define REFUSED_MAX   64 /* refusals in a row: then all wait */
-#define READ_DELAY    (500 * NS_PER_MS)
+#define FLUSH_DELAY    (50 * NS_PER_MS) /* deletes wait so long for a batch that goes anyway */
+#define DELETES_MAX    512              /* then they go at once; also in one batch */
+#define REFUSED_DELAY  (100 * NS_PER_MS)
+#define REFUSED_MAX    64 /* refusals in a row: then all wait */
+#define READ_DELAY     (500 * NS_PER_MS)
+#define READ_BYTES_MAX ((size_t)8 * 1024 * 1024) /* of one page */
 
 void
 outbox_init(struct tenure *tenure, size_t known_max)
@@ -37,7 +38,9 @@ outbox_init(struct tenure *tenure, size_t known_max)
     list_init(&outbox->undurable);
     list_init(&outbox->waiting);
     list_init(&outbox->refused);
+    list_init(&outbox->held);
     errands_init(tenure);
+    pace_init(tenure);
     fiber_cond_init(&outbox->changed);
 }
 
@@ -45,8 +48,10 @@ void
 outbox_free(struct tenure *tenure)
 {
     struct outbox *outbox = &tenure->outbox;
+    errands_free(tenure);
     size_t cursor = 0;
     void *value;
+    pace_free(tenure);
     while (map64_next(outbox->known, &cursor, NULL, &value))
         memory_free(value);
     map64_free(outbox->known);
@@ -77,13 +82,44 @@ place_text(char **place, const char *text)
     return copy;
 }
 
-static struct transfer *
-transfer_new_errand(uint64_t row)
+/* What the run belongs to; the room that its texts need. */
+static size_t
+attribute_size(const STORED(TransferRow) *stored)
 {
-    struct transfer *transfer = memory_zalloc(1, sizeof *transfer);
+    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
+    return attribute == NULL ? 0 : strlen(attribute->scope) + strlen(attribute->name) + 2;
+}
+
+static void
+place_attribute(struct transfer *transfer, char **place, const STORED(TransferRow) *stored)
+{
+    const API(ClusterAttribute) *attribute = stored->cluster_attribute;
+    if (attribute == NULL)
+        return;
+    transfer->attribute_scope = place_text(place, attribute->scope);
+    transfer->attribute_name = place_text(place, attribute->name);
+}
+
+/* A request stands in the line of its workflow id, whose name lies behind it. */
+static struct transfer *
+transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRow) *stored)
+{
+    bool is_request = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REQUEST;
+    size_t line = is_request ? strlen(stored->domain_id) + 1 + strlen(stored->workflow_id) + 1 : 0;
+    size_t size = strlen(stored->domain_id) + 1 + attribute_size(stored) + line;
+    struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
+    char *place = (char *)(transfer + 1);
     transfer->is_errand = true;
     transfer->task.row = row;
+    transfer->task.run_domain_id = place_text(&place, stored->domain_id);
+    place_attribute(transfer, &place, stored);
     list_init(&transfer->node);
+    if (!is_request)
+        return transfer;
+    transfer->line = slice_of(place, line);
+    (void)place_text(&place, stored->domain_id);
+    (void)place_text(&place, stored->workflow_id);
+    outbox->errands.accepted_count++;
     return transfer;
 }
 
@@ -92,13 +128,13 @@ static struct transfer *
 transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *stored)
 {
     if (!transfer_is_task(stored->type))
-        return transfer_new_errand(row);
+        return transfer_new_errand(&tenure->outbox, row, stored);
     check(stored->task_list != NULL);
     bool is_foreign = stored->list_domain_id[0] != '\0'; /* the list is another domain's */
     const char *list_domain = is_foreign ? stored->list_domain_id : stored->domain_id;
     size_t size = strlen(stored->domain_id) + strlen(list_domain) +
                   strlen(stored->task_list->name) + strlen(stored->normal_list) +
-                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6;
+                  strlen(stored->workflow_id) + strlen(stored->run_id) + 6 + attribute_size(stored);
     struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     char *place = (char *)(transfer + 1);
     bool is_activity = stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY;
@@ -119,6 +155,7 @@ transfer_new(struct tenure *tenure, uint64_t row, const STORED(TransferRow) *sto
         .range_id = tenure->range_id,
         .row = row,
     };
+    place_attribute(transfer, &place, stored);
     list_init(&transfer->node);
     return transfer;
 }
@@ -141,6 +178,7 @@ outbox_forget(struct outbox *outbox, uint64_t row)
     if (transfer == NULL)
         return false;
     list_remove(&transfer->node);
+    line_leave(&outbox->errands, transfer);
     memory_free(transfer);
     bool has_room = map64_count(outbox->known) <= outbox->known_max / 2;
     if (has_room && outbox->unread_from != 0)
@@ -173,10 +211,17 @@ outbox_offer(struct tenure *tenure)
     while (!list_is_empty(&outbox->waiting) && refused < REFUSED_MAX && !tenure->is_over) {
         struct transfer *transfer =
             list_entry(list_pop_front(&outbox->waiting), struct transfer, node);
+        if (!transfer_is_active(tenure, transfer)) {
+            transfer_hold(tenure, transfer);
+            continue;
+        }
         if (transfer->is_errand) {
             errands_add(tenure, transfer);
             continue;
         }
+        if (!transfer->is_paced && pace_holds(tenure, transfer))
+            continue;
+        transfer->is_paced = true;          /* its turn has come, also if it is refused */
         transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
         if (port->offer(port->context, &transfer->task))
             continue;
@@ -340,16 +385,18 @@ outbox_read(struct tenure *tenure, struct arena *arena)
     if (err != NULL)
         return err;
     struct rows rows;
+    scoped(arena_drop) struct arena *page = arena_new(0); /* requests in rows may be large */
     struct scan scan = {.partition = tenure->shard->partition,
                         .kind = ROW_TRANSFER,
-                        .from = transfer_key(outbox->unread_from, arena),
-                        .rows_max = outbox->known_max - outbox->known_max / 2};
-    err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
+                        .from = transfer_key(outbox->unread_from, page),
+                        .rows_max = outbox->known_max - outbox->known_max / 2,
+                        .bytes_max = READ_BYTES_MAX};
+    err = store_scan(tenure->shard->options.store, &scan, page, &rows);
+    for (size_t i = 0; err == NULL && !tenure->is_over && i < rows.count; i++)
+        err = outbox_take_row(tenure, &rows.row[i], page);
     if (err != NULL || tenure->is_over)
-        return err;
-    for (size_t i = 0; err == NULL && i < rows.count; i++)
-        err = outbox_take_row(tenure, &rows.row[i], arena);
-    if (err == NULL && !rows.has_more && ticket == outbox->unread_ticket)
+        return err == NULL ? NULL : error_copy(arena, err);
+    if (!rows.has_more && ticket == outbox->unread_ticket)
         outbox->unread_from = 0; /* none was left meanwhile */
     return err;
 }
@@ -392,6 +439,8 @@ outbox_work(struct tenure *tenure, struct arena *arena)
             log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
         next = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
     }
+    int64_t pace_time = pace_wake(tenure);
+    next = next < pace_time ? next : pace_time;
     outbox_offer(tenure);
     int64_t errand_time = errands_wake(tenure);
     next = next < errand_time ? next : errand_time;

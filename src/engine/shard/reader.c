@@ -17,7 +17,7 @@ shard_reader_run(struct shard_reader *reader, const char *run_id, const struct r
     *run = NULL;
     struct error *err =
         workflow_load_run(reader->tenure, reader->workflow, run_id, reader->arena, &loaded);
-    if (loaded != NULL)
+    if (loaded != NULL && !loaded->run->core->is_deleting) /* that one is as good as gone */
         *run = loaded->run;
     return err;
 }

@@ -244,9 +244,9 @@ find_runs(struct reset_wish *wish, struct shard_reader *reader, const struct run
     if (record != NULL)
         err = shard_reader_run(reader, asked[0] == '\0' ? current_id : asked, base);
     if (err == NULL && *base == NULL)
-        err = errors_entity_not_exists(wish->arena, NULL,
-                                       "Workflow execution not found.  WorkflowId: %s, RunId: %s",
-                                       request->workflow_execution->workflow_id, asked);
+        err = errors_entity_not_exists(
+            wish->arena, NULL, "Workflow execution not found.  WorkflowId: %s%s%s",
+            request->workflow_execution->workflow_id, asked[0] == '\0' ? "" : ", RunId: ", asked);
     if (err == NULL)
         err = shard_reader_run(reader, current_id, &current);
     if (err != NULL)

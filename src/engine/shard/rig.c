@@ -249,6 +249,7 @@ rig_start_decision(struct rig *rig, const struct task *task, const char *request
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
                               .needs_run = true,
                               .range_id = task->range_id,
+                              .task = task,
                               .decide = decide_start_decision,
                               .context = &wish};
     return shard_step(rig->shard, &step, arena);
@@ -274,14 +275,35 @@ make_decision(int64_t seconds, struct arena *arena)
     return decision;
 }
 
-struct error *
-rig_complete(struct rig *rig, const struct task *task, int64_t seconds, struct arena *arena)
+static API(Decision) *
+make_activity(int number, struct arena *arena)
 {
-    API(Decision) *decision = make_decision(seconds, arena);
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    decision->attributes_case =
+        API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
+    API(ScheduleActivityTaskDecisionAttributes) *attributes =
+        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
+    decision->schedule_activity_task_decision_attributes = attributes;
+    attributes->activity_id = arena_format(arena, "activity-%d", number);
+    attributes->activity_type = message_new(arena, API_TYPE(activity_type));
+    attributes->activity_type->name = (char *)"type";
+    attributes->task_list = message_new(arena, API_TYPE(task_list));
+    attributes->task_list->name = (char *)"list";
+    attributes->schedule_to_close_timeout = presence_make_duration(arena, 90);
+    attributes->schedule_to_start_timeout = presence_make_duration(arena, 90);
+    attributes->start_to_close_timeout = presence_make_duration(arena, 90);
+    attributes->heartbeat_timeout = presence_make_duration(arena, 90);
+    return decision;
+}
+
+static struct error *
+complete_with(struct rig *rig, const struct task *task, API(Decision) **decisions, size_t count,
+              struct arena *arena)
+{
     API(RespondDecisionTaskCompletedRequest) *request =
         message_new(arena, API_TYPE(respond_decision_task_completed_request));
-    request->n_decisions = 1;
-    request->decisions = &decision;
+    request->n_decisions = count;
+    request->decisions = decisions;
     request->identity = (char *)"worker";
     struct task_wish wish = {
         .command = {
@@ -295,6 +317,22 @@ rig_complete(struct rig *rig, const struct task *task, int64_t seconds, struct a
                               .decide = decide_complete,
                               .context = &wish};
     return shard_step(rig->shard, &step, arena);
+}
+
+struct error *
+rig_complete(struct rig *rig, const struct task *task, int64_t seconds, struct arena *arena)
+{
+    API(Decision) *decision = make_decision(seconds, arena);
+    return complete_with(rig, task, &decision, 1, arena);
+}
+
+struct error *
+rig_schedule(struct rig *rig, const struct task *task, int activities, struct arena *arena)
+{
+    API(Decision) **decisions = arena_zalloc(arena, (size_t)activities, sizeof *decisions);
+    for (int i = 0; i < activities; i++)
+        decisions[i] = make_activity(i, arena);
+    return complete_with(rig, task, decisions, (size_t)activities, arena);
 }
 
 /* --- looking ---- */

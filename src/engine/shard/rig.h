@@ -62,6 +62,9 @@ must_use struct error *rig_start_decision(struct rig *rig, const struct task *ta
 /* Completes the started decision: the run is closed, or sets a timer (seconds > 0). */
 must_use struct error *rig_complete(struct rig *rig, const struct task *task, int64_t seconds,
                                     struct arena *arena);
+/* Completes the started decision: the run has so many activities more. */
+must_use struct error *rig_schedule(struct rig *rig, const struct task *task, int activities,
+                                    struct arena *arena);
 
 /* What the shard says of the current run. */
 struct rig_run {

@@ -19,7 +19,7 @@ earlier(int64_t one, int64_t other)
 
 /* What became of an alarm that rang. */
 static void
-alarm_rang(struct alarm *alarm, const struct error *err, bool is_stale)
+alarm_rang(struct alarm *alarm, const struct error *err, bool is_stale, bool is_held)
 {
     struct tenure *tenure = alarm->tenure;
     struct alarms *alarms = &tenure->alarms;
@@ -28,7 +28,10 @@ alarm_rang(struct alarm *alarm, const struct error *err, bool is_stale)
     fiber_cond_signal(&alarms->changed);
     if (err != NULL && !is_stale && !alarm->is_gone && !tenure->is_over) {
         log_debug(tenure->shard->options.log, "an alarm is tried again", log_error(err));
-        alarm_delay(alarm);
+        if (is_held)
+            alarm_hold(alarm);
+        else
+            alarm_delay(alarm);
         return;
     }
     if (!alarm->is_gone)
@@ -43,8 +46,13 @@ alarm_fiber(void *argument)
     struct tenure *tenure = alarm->tenure;
     struct arena *arena = arena_new(0);
     bool is_stale = false;
-    struct error *err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
-    alarm_rang(alarm, err, is_stale);
+    uint64_t version = tenure->view.handled;
+    struct error *err = tenure_delete_closed(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    if (err == NULL && !is_stale)
+        err = tenure_wake(tenure, &alarm->key, alarm->row, arena, &is_stale);
+    /* If the view moved meanwhile, what the alarm waits for may have come: it is tried again. */
+    bool is_held = facts_say_inactive(err) && tenure->view.handled == version;
+    alarm_rang(alarm, err, is_stale, is_held);
     arena_free(arena);
     tenure_leave(tenure);
 }

@@ -4,7 +4,8 @@
  *
  * Taking raises the guard of the partition first, with a commit that writes nothing else: from then
  * on no older owner writes, so what is read next (the shard record, outbox, alarms) stays true.
- * Then a tenure begins (inside.h), and its first batch is the shard record.
+ * The record says which version of the domains was handled: whoever has not heard of that yet
+ * waits. Then a tenure begins (inside.h), and its first batch is the shard record.
  *
  * A failed commit ends the tenure at once: everything known is dropped, whoever waits gets the
  * writer's error, watchers hear that it is lost. The tenure is buried by a fiber when all who were
@@ -39,6 +40,9 @@ shard_new(const struct shard_options *options)
     fiber_cond_init(&shard->changed);
     latch_init(&shard->busy, 0);
     latch_init(&shard->errands, 0);
+    shard->limits = limits_new(&(struct limits_options){
+        .dynamic = own->dynamic, .log = own->log, .metrics = own->metrics});
+    view_listen(shard);
     if (own->metrics != NULL) {
         shard->taken_count = metrics_counter(own->metrics, "sharditem_created_count",
                                              "Shards that this host took.", NULL);
@@ -111,6 +115,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     tenure->shard->failures = 0;
     workflows_release(tenure, durable);
     outbox_release(tenure, durable);
+    view_release(tenure, durable);
 }
 
 /* --- taking ---- */
@@ -258,6 +263,7 @@ void
 shard_close(struct shard *shard)
 {
     shard->is_closing = true;
+    domains_unlisten(&shard->listener);
     shard->runs_errands = false;
     fiber_cond_broadcast(&shard->changed);
     if (shard->tenure != NULL) {
@@ -270,5 +276,6 @@ shard_close(struct shard *shard)
     if (shard->buried != NULL)
         tenure_free(shard->buried);
 #endif
+    limits_free(shard->limits);
     memory_free(shard);
 }

@@ -10,7 +10,11 @@
  * 2. An entry with an undurable batch is pinned and never read from the store.
  * 3. A row of the outbox is known here exactly as long as it is in the store and this owner is to
  *    see it through: so each is deleted exactly once.
- * 4. The alarm of an open run is never later than run_next_deadline. */
+ * 4. The alarm of a run is never later than run_next_deadline. A closed run is deleted after its
+ *    retention: nobody who asks finds it any more.
+ * 5. A step is decided on the domains as they are at the version that stands in the shard record
+ *    with it or before it in the log: no step that follows a change was decided before it, nor by
+ *    an owner that has not heard of it. */
 #ifndef CADENZA_ENGINE_SHARD_SHARD_H
 #define CADENZA_ENGINE_SHARD_SHARD_H
 
@@ -20,6 +24,7 @@
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "engine/command/command.h"
+#include "engine/limits/limits.h"
 #include "route/task.h"
 
 /* What the shard needs from the world; filled by server/ or a test. */
@@ -49,7 +54,7 @@ struct errand_port {
 struct shard_options {
     uint32_t number;
     struct store *store;
-    const struct domains *domains;
+    struct domains *domains;
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
@@ -75,6 +80,8 @@ must_use struct error *shard_take(struct shard *shard, struct arena *arena);
 /* Stops, waits for what is in flight, frees. Nobody may call any more. Yields; deaf to cancel. */
 void shard_close(struct shard *shard);
 bool shard_is_owned(const struct shard *shard);
+/* The notification version of the domains that its steps are decided on; 0: not owned. */
+uint64_t shard_domain_version(const struct shard *shard);
 uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 
 /* --- steps -------------------------------------------------------------------------------------
@@ -90,9 +97,14 @@ struct shard_step {
     bool may_be_missing; /* decide even if there is no run (a start); else ERR_ENTITY_NOT_EXISTS */
     /* What the run that a start begins belongs to; NULL: to nothing but its domain. */
     const API(ActiveClusterSelectionPolicy) *policy;
+    bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not
                           owned. Else ERR_SHARD_OWNERSHIP_LOST */
+    /* The task that the step starts: where its run is not active the shard keeps it and offers it
+     * when it is, one that a list had stored too (row 0). The refusal is told when that is durable.
+     * NULL: none. */
+    const struct task *task;
     /* Reads what the decision needs beside the run, under the lock; all that it sees is durable.
      * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
      * lost. */
@@ -106,6 +118,14 @@ struct shard_step {
  * ERR_CANCELLED. */
 must_use struct error *shard_step(struct shard *shard, const struct shard_step *step,
                                   struct arena *arena);
+
+/* One more call of a client on this workflow id. Error: ERR_SERVICE_BUSY, when the id had more of
+ * them than its domain allows. Does not yield. */
+must_use struct error *shard_admit(struct shard *shard, const struct run_key *key,
+                                   struct arena *arena);
+/* The workflow ids that are called most, or get most tasks, just now (limits.h). Does not yield. */
+size_t shard_hottest(const struct shard *shard, const char *domain_id, size_t count_max,
+                     struct arena *arena, struct limits_rate **rates);
 
 /* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
  */
@@ -156,6 +176,14 @@ must_use struct error *shard_look_surely(struct shard *shard, const struct run_k
                                          void (*look)(void *context, const struct run *run,
                                                       const STORED(CurrentRecord) *current),
                                          void *context, struct arena *arena);
+
+/* Makes a request durable (TRANSFER_TYPE_REQUEST: domain, workflow id and the request are set) that
+ * is an errand from then on: those of one workflow id are done in the order in which they were
+ * accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing was done),
+ * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done), ERR_DEADLINE,
+ * ERR_CANCELLED. */
+must_use struct error *shard_accept(struct shard *shard, STORED(TransferRow) *row,
+                                    struct arena *arena);
 
 /* --- the outbox --------------------------------------------------------------------------------
  */

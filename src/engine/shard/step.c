@@ -25,7 +25,7 @@ struct visit {
     struct step_facts facts;
     struct step step;
     ticket_t ticket;  /* to wait for */
-    bool is_decided;  /* `decide` was asked */
+    bool is_decided;  /* `decide` was asked, and something may have been done */
     bool must_commit; /* even if the command did nothing: the alarm has rung */
 };
 
@@ -62,7 +62,10 @@ visit_load(struct visit *visit)
         run_id = arena_text(visit->arena, visit->workflow->current->run_id);
     if (run_id[0] == '\0')
         return NULL;
-    return workflow_load_run(visit->tenure, visit->workflow, run_id, visit->arena, &visit->loaded);
+    err = workflow_load_run(visit->tenure, visit->workflow, run_id, visit->arena, &visit->loaded);
+    if (visit->loaded != NULL && visit->loaded->run->core->is_deleting)
+        visit->loaded = NULL; /* as good as gone */
+    return err;
 }
 
 static struct error *
@@ -101,9 +104,13 @@ check_visit(struct visit *visit)
         return not_found(&wanted->key, visit->arena);
     const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
     struct error *err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
-    if (err != NULL)
+    bool has_room = writer_has_room(visit->tenure->writer);
+    bool is_kept = facts_say_inactive(err) && wanted->task != NULL;
+    if (is_kept && has_room)
+        visit->ticket = tenure_keep_task(visit->tenure, wanted->task, run, visit->arena);
+    if (err != NULL && (has_room || !is_kept))
         return err;
-    if (writer_has_room(visit->tenure->writer))
+    if (has_room)
         return NULL;
     mark("shard_without_room");
     visit->ticket = 0; /* says nothing about the id */
@@ -192,7 +199,6 @@ visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch
     struct tenure *tenure = visit->tenure;
     const struct run *run = mutation_run(mutation);
     mutation_finish(mutation, batch, effects);
-    check_that(run_is_open(run) || run->core->alarm_row == 0, "a closed run has an alarm");
     alarms_put(tenure, run, effects, batch);
     for (size_t i = 0; i < effects->dropped_count; i++)
         outbox_drop(tenure, effects->dropped[i], batch);
@@ -220,6 +226,9 @@ visit_submit(struct visit *visit)
         visit_finish(visit, begun, batch, &of_begun);
     }
     visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
+    const struct task *started = visit->wanted->task;
+    if (started != NULL && started->row != 0) /* it may have another row than the run knows */
+        outbox_drop(tenure, started->row, batch);
     visit->ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
     outbox_enter(tenure, &of_changed, visit->ticket);
@@ -234,8 +243,14 @@ visit_submit(struct visit *visit)
 static struct error *
 visit_decide(struct visit *visit)
 {
+    struct tenure *tenure = visit->tenure;
+    struct error *err = view_catch_up(tenure, visit->arena);
+    if (err != NULL)
+        return err;
     visit->ticket = visit->workflow->newest;
-    struct error *err = check_visit(visit);
+    if (visit->ticket < tenure->view.ticket)
+        visit->ticket = tenure->view.ticket; /* what it is told stands on the view too */
+    err = check_visit(visit);
     if (err != NULL)
         return err;
     visit->is_decided = true;
@@ -252,10 +267,20 @@ visit_decide(struct visit *visit)
         visit_cancel(visit);
     else
         visit_submit(visit);
+    visit->is_decided = refusal == NULL;
     return refusal;
 }
 
 /* --- all of it ---- */
+
+/* A refusal writes nothing, so it does not notice that the owner was overtaken: what the run has
+ * not, the next owner may have given it. Where there can be one, the store is asked. */
+static struct error *
+visit_confirm(struct visit *visit)
+{
+    struct tenure *tenure = visit->tenure;
+    return tenure->shard->options.is_alone ? NULL : tenure_check_owned(tenure, visit->arena);
+}
 
 static struct error *
 visit_run(struct visit *visit)
@@ -283,12 +308,17 @@ visit_run(struct visit *visit)
 #endif
     if (err == NULL)
         err = tenure_wait(tenure, visit->ticket, visit->arena);
+    if (err == NULL && refusal != NULL)
+        err = visit_confirm(visit);
     return err != NULL ? err : refusal;
 }
 
 struct error *
 shard_step(struct shard *shard, const struct shard_step *wanted, struct arena *arena)
 {
+    struct error *refusal = wanted->is_call ? shard_admit(shard, &wanted->key, arena) : NULL;
+    if (refusal != NULL)
+        return refusal;
     for (int attempt = 1;; attempt++) {
         struct visit visit = {.wanted = wanted, .arena = arena};
         struct error *err = tenure_enter(shard, wanted->range_id, arena, &visit.tenure);

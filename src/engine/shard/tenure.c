@@ -45,6 +45,7 @@ tenure_free(struct tenure *tenure)
     alarms_free(tenure);
     watches_free(tenure);
     queries_free(tenure);
+    view_free(tenure);
     arena_free(tenure->arena);
     memory_free(tenure);
 }
@@ -152,6 +153,8 @@ put_record(struct tenure *tenure, struct batch *batch)
     record->range_id = tenure->range_id;
     record->timer_read_level = alarms_raise_level(tenure);
     record->transfer_level = outbox_level(tenure);
+    record->domain_version = tenure->view.handled;
+    record->failovers = tenure->view.failovers;
     record->taken_time = clock_wall();
     record->owner = (char *)tenure->shard->options.host;
     batch_put(batch, ROW_SHARD, record_key(batch->arena),
@@ -193,5 +196,7 @@ tenure_read(struct tenure *tenure, struct arena *arena)
         err = alarms_begin(tenure, record->timer_read_level, arena);
     if (err == NULL)
         err = outbox_begin(tenure, record->transfer_level, arena);
+    if (err == NULL)
+        err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;
 }

@@ -115,6 +115,12 @@ watched_take(struct watched *watched, int64_t next_event_id, struct list *taken)
     }
 }
 
+bool
+watches_has(const struct tenure *tenure, const char *run_id)
+{
+    return map_get(tenure->watched, slice_text(run_id)) != NULL;
+}
+
 void
 watches_fire(struct tenure *tenure, const char *run_id, int64_t next_event_id, bool is_closed)
 {

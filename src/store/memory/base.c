@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
+#include "store/key.h"
 #include "store/memory/inside.h"
 
 #define WRITE_DELAY_MAX (1 * NS_PER_MS)
@@ -100,6 +101,12 @@ void
 memory_base_repair(struct memory_base *base)
 {
     base->is_broken = false;
+}
+
+void
+memory_base_watch(struct memory_base *base, struct memory_watch watch)
+{
+    base->watch = watch;
 }
 
 const struct memory_rows *
@@ -213,6 +220,25 @@ flight_apply(struct memory_rows *rows, const struct flight *flight)
     memory_rows_apply(rows, flight->partition_key, flight->guard_next, flight->steps);
 }
 
+static void
+show_watch(const struct memory_base *base, const struct flight *flight)
+{
+    const struct memory_watch *watch = &base->watch;
+    if (watch->landed == NULL)
+        return;
+    scoped(heap_back) maybe_unused struct heap *host = heap_select(NULL);
+    scoped(arena_drop) struct arena *arena = arena_new(256);
+    struct partition partition;
+    struct slice key = flight->partition_key, steps = flight->steps;
+    bool is_read = partition_take(&key, arena, &partition);
+    check(is_read);
+    struct commit_step step;
+    while (commit_next_step(&steps, &step)) {
+        if (step.verb == BATCH_PUT)
+            watch->landed(watch->context, partition, step.kind, step.key, step.value);
+    }
+}
+
 bool
 memory_flight_land(struct memory_base *base, struct memory_handle *handle, struct flight *flight,
                    uint64_t *guard_found)
@@ -220,6 +246,8 @@ memory_flight_land(struct memory_base *base, struct memory_handle *handle, struc
     bool is_landing = !is_refused(&base->durable, flight, guard_found);
     if (is_landing)
         flight_apply(&base->durable, flight);
+    if (is_landing)
+        show_watch(base, flight);
     uint64_t stream = flight->stream;
     flight_free(flight);
     if (!is_landing)

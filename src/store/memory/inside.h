@@ -74,6 +74,7 @@ struct memory_base {
     uint64_t points;
     uint64_t landed, lost; /* in crashes */
     bool is_broken;
+    struct memory_watch watch;
 };
 /* What readers see. */
 const struct memory_rows *memory_base_visible(const struct memory_base *base);

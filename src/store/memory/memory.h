@@ -37,6 +37,15 @@ uint64_t memory_base_landed(const struct memory_base *base);
 /* Commits that a crash took: nobody was told that they are durable. */
 uint64_t memory_base_lost(const struct memory_base *base);
 
+/* Sees every put of a commit at the moment it becomes durable, in the order of the log: for
+ * checkers. No yield; what it is shown is gone afterwards. */
+struct memory_watch {
+    void (*landed)(void *context, struct partition partition, enum row_kind kind, struct slice key,
+                   struct slice value);
+    void *context;
+};
+void memory_base_watch(struct memory_base *base, struct memory_watch watch);
+
 /* From now on every write fails as a broken local log does, until memory_base_repair: a store
  * that meets it fails what is in flight and stays failed until it is opened anew. */
 void memory_base_break(struct memory_base *base);

@@ -1,12 +1,11 @@
-/* limit.h - how many tasks per second a list gives out: a bucket of tokens. Pure, but for what it
- * holds. */
-#ifndef CADENZA_MATCHING_LIMIT_H
-#define CADENZA_MATCHING_LIMIT_H
+/* limit.h - how often something may happen: a bucket of tokens that time fills. Pure, but for what
+ * it holds. */
+#ifndef CADENZA_BASE_LIMIT_H
+#define CADENZA_BASE_LIMIT_H
 
 #include <stdint.h>
 
-#define LIMIT_RATE_DEFAULT 100000.0 /* per second; as Cadence shows it */
-#define LIMIT_NEVER        INT64_MAX
+#define LIMIT_NEVER INT64_MAX
 
 struct limit {
     double rate;   /* tokens per second; 0: none ever */

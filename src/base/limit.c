@@ -1,10 +1,11 @@
 /* limit.c - see limit.h. */
-#include "matching/limit.h"
+#include "base/limit.h"
 
 #include <math.h>
 
 #include "base/check.h"
-#include "fiber/clock.h"
+
+#define NS_PER_S INT64_C(1000000000)
 
 static double
 size_of(const struct limit *limit)

@@ -1,0 +1,314 @@
+/* chain_test.c - runs that follow each other, by a cron schedule or a retry policy, where others
+ * have to do with them: parents hear of the end of the chain, and end whichever run of it is there;
+ * a reset run goes on as its base would have. */
+#include "api/family.h"
+
+#define FAILED_CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+
+static API(StartChildWorkflowExecutionDecisionAttributes) *
+wish_of(API(Decision) *decision)
+{
+    return decision->start_child_workflow_execution_decision_attributes;
+}
+
+/* The first event of the child's current run. */
+static const API(WorkflowExecutionStartedEventAttributes) *
+current_start(struct fixture *fixture)
+{
+    return family_await(fixture, "kid", "", FAMILY_EVENT(WORKFLOW_EXECUTION_STARTED))
+        ->workflow_execution_started_event_attributes;
+}
+
+static const char *
+current_run(struct fixture *fixture)
+{
+    return family_describe(fixture, "kid")->workflow_execution_info->workflow_execution->run_id;
+}
+
+/* How often the parent was told of an end. */
+static size_t
+count_ends(struct fixture *fixture)
+{
+    static const API(HistoryEvent__AttributesCase) kinds[] = {
+        FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED),
+        FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_FAILED),
+        FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_CANCELED),
+        FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TIMED_OUT),
+        FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED)};
+    size_t count = 0;
+    for (size_t i = 0; i < array_length(kinds); i++)
+        count += family_count(fixture, "parent", "", kinds[i]);
+    return count;
+}
+
+/* --- by a schedule ---- */
+
+/* A parent whose child has completed two runs, and waits for the third fire. Its first run. */
+static const char *
+begin_cron(struct fixture *fixture, API(ParentClosePolicy) policy)
+{
+    API(Decision) *decision = family_start_child(fixture, "kid", policy);
+    wish_of(decision)->cron_schedule = (char *)"@every 3s";
+    family_begin(fixture, "parent", decision);
+    const char *first =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED))
+            ->child_workflow_execution_started_event_attributes->workflow_execution->run_id;
+    EXPECT_EQ(current_start(fixture)->first_decision_task_backoff->seconds, 3);
+    for (int i = 0; i < 2; i++)
+        family_decide(fixture, "kids", "kid", decide_end(fixture));
+    const API(WorkflowExecutionStartedEventAttributes) *third = current_start(fixture);
+    EXPECT_TEXT(third->cron_schedule, "@every 3s");
+    EXPECT_TEXT(third->first_execution_run_id, first);
+    EXPECT_TEXT(third->parent_execution_info->workflow_execution->workflow_id, "parent");
+    EXPECT_EQ(count_ends(fixture), 0u);
+    EXPECT_EQ(family_describe(fixture, "parent")->n_pending_children, 1u);
+    return first;
+}
+
+static void
+cron_terminated(struct fixture *fixture)
+{
+    const char *first = begin_cron(fixture, FAMILY_POLICY(INVALID));
+    const char *current = current_run(fixture);
+    EXPECT(strcmp(first, current) != 0);
+    family_terminate(fixture, "kid");
+    const API(ChildWorkflowExecutionTerminatedEventAttributes) *terminated =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED))
+            ->child_workflow_execution_terminated_event_attributes;
+    EXPECT_TEXT(terminated->workflow_execution->run_id, current);
+    EXPECT_EQ(terminated->initiated_event_id, 5);
+    family_sleep(fixture, 10 * NS_PER_S);
+    EXPECT_EQ(count_ends(fixture), 1u);
+    EXPECT_TEXT(current_run(fixture), current); /* none came after it */
+}
+
+TEST(chain, a_child_by_a_schedule_runs_on_until_it_is_terminated, "A-167")
+{
+    fixture_run(cron_terminated);
+}
+
+static void
+cron_ends_with_parent(struct fixture *fixture)
+{
+    begin_cron(fixture, FAMILY_POLICY(TERMINATE));
+    family_decide(fixture, "work", "parent", decide_end(fixture));
+    EXPECT_TEXT(family_await(fixture, "kid", "", FAMILY_EVENT(WORKFLOW_EXECUTION_TERMINATED))
+                    ->workflow_execution_terminated_event_attributes->reason,
+                "by parent close policy");
+}
+
+TEST(chain, whichever_run_of_a_schedule_is_there_is_terminated_with_the_parent, "A-163", "A-167")
+{
+    fixture_run(cron_ends_with_parent);
+}
+
+static void
+cron_is_asked_to_end(struct fixture *fixture)
+{
+    begin_cron(fixture, FAMILY_POLICY(REQUEST_CANCEL));
+    const char *current = current_run(fixture);
+    family_decide(fixture, "work", "parent", decide_end(fixture));
+    family_await(fixture, "kid", "", FAMILY_EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED));
+    family_decide(fixture, "kids", "kid", family_end_canceled(fixture));
+    family_sleep(fixture, 10 * NS_PER_S);
+    EXPECT_TEXT(current_run(fixture), current);
+}
+
+TEST(chain, a_child_by_a_schedule_that_is_asked_to_end_has_no_next_run, "A-163", "A-187")
+{
+    fixture_run(cron_is_asked_to_end);
+}
+
+static void
+bad_schedule(struct fixture *fixture)
+{
+    API(Decision) *decision = family_start_child(fixture, "kid", FAMILY_POLICY(INVALID));
+    wish_of(decision)->cron_schedule = (char *)"* * *";
+    family_begin(fixture, "parent", decision);
+    const API(DecisionTaskFailedEventAttributes) *failed =
+        family_await(fixture, "parent", "", FAMILY_EVENT(DECISION_TASK_FAILED))
+            ->decision_task_failed_event_attributes;
+    EXPECT_EQ(failed->cause, FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES));
+    EXPECT(slice_equal(presence_read_bytes(failed->failure->details),
+                       slice_text("Invalid CronSchedule, failed to parse: \"* * *\", err: expected "
+                                  "exactly 5 fields, found 3: [* * *]")));
+}
+
+TEST(chain, a_child_with_a_schedule_that_is_none_is_refused, "A-182")
+{
+    fixture_run(bad_schedule);
+}
+
+/* --- tried again ---- */
+
+static API(Decision) *
+start_with_attempts(struct fixture *fixture, int attempts)
+{
+    API(Decision) *decision = family_start_child(fixture, "kid", FAMILY_POLICY(INVALID));
+    API(RetryPolicy) *policy = message_new(fixture->arena, API_TYPE(retry_policy));
+    policy->initial_interval = presence_make_duration(fixture->arena, 1);
+    policy->backoff_coefficient = 1;
+    policy->maximum_attempts = attempts;
+    wish_of(decision)->retry_policy = policy;
+    return decision;
+}
+
+static void
+attempts_fail(struct fixture *fixture)
+{
+    family_begin(fixture, "parent", start_with_attempts(fixture, 3));
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(count_ends(fixture), 0u);
+        EXPECT_EQ(current_start(fixture)->attempt, i);
+        family_decide(fixture, "kids", "kid", family_fail(fixture));
+    }
+    const API(ChildWorkflowExecutionFailedEventAttributes) *failed =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_FAILED))
+            ->child_workflow_execution_failed_event_attributes;
+    EXPECT_TEXT(failed->failure->reason, "broken");
+    EXPECT_TEXT(failed->workflow_execution->run_id, current_run(fixture));
+    EXPECT_EQ(count_ends(fixture), 1u);
+    EXPECT_EQ(current_start(fixture)->attempt, 2);
+}
+
+TEST(chain, a_parent_hears_of_the_last_attempt_of_its_child, "A-168")
+{
+    fixture_run(attempts_fail);
+}
+
+static void
+attempts_time_out(struct fixture *fixture)
+{
+    API(Decision) *decision = start_with_attempts(fixture, 3);
+    wish_of(decision)->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 5);
+    family_begin(fixture, "parent", decision);
+    family_sleep(fixture, 2 * 6 * NS_PER_S + NS_PER_S); /* two attempts and what comes between */
+    EXPECT_EQ(count_ends(fixture), 0u);
+    EXPECT_EQ(current_start(fixture)->attempt, 2);
+    EXPECT_TEXT(current_start(fixture)->continued_failure->reason,
+                "cadenceInternal:Timeout START_TO_CLOSE");
+    family_sleep(fixture, 6 * NS_PER_S);
+    family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TIMED_OUT));
+    EXPECT_EQ(count_ends(fixture), 1u);
+}
+
+TEST(chain, attempts_that_time_out_count_too, "A-168")
+{
+    fixture_run(attempts_time_out);
+}
+
+static void
+attempt_succeeds(struct fixture *fixture)
+{
+    family_begin(fixture, "parent", start_with_attempts(fixture, 3));
+    family_decide(fixture, "kids", "kid", family_fail(fixture));
+    family_decide(fixture, "kids", "kid", decide_end(fixture));
+    const API(ChildWorkflowExecutionCompletedEventAttributes) *completed =
+        family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED))
+            ->child_workflow_execution_completed_event_attributes;
+    EXPECT_TEXT(completed->workflow_execution->run_id, current_run(fixture));
+    EXPECT_EQ(count_ends(fixture), 1u);
+}
+
+TEST(chain, a_child_that_succeeds_at_last_has_completed, "A-168")
+{
+    fixture_run(attempt_succeeds);
+}
+
+/* --- reset ---- */
+
+static const char *
+start_as(struct fixture *fixture, API(StartWorkflowExecutionRequest) *request)
+{
+    API(StartWorkflowExecutionResponse) *response;
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
+                           API_TYPE(start_workflow_execution_response), &response));
+    return response->run_id;
+}
+
+/* Back to the first decision of this run. */
+static const char *
+reset(struct fixture *fixture, const char *run_id)
+{
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
+    API(ResetWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    request->reason = "bad code";
+    request->decision_finish_event_id = 4;
+    request->request_id = fixture_uuid(fixture);
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
+                           API_TYPE(reset_workflow_execution_response), &response));
+    return response->run_id;
+}
+
+static const API(WorkflowExecutionInfo) *
+current_of(struct fixture *fixture, const char *workflow_id)
+{
+    return family_describe(fixture, workflow_id)->workflow_execution_info;
+}
+
+/* The base run waited most of an hour for its fire; the one that the reset made waits for nothing.
+ * What comes after it is counted from the reset: no fire is skipped. */
+static void
+reset_schedule(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
+    request->cron_schedule = (char *)"@every 1h";
+    const char *first = start_as(fixture, request);
+    family_sleep(fixture, 3600 * NS_PER_S);
+    family_decide(fixture, "work", "wf", decide_end(fixture));
+    family_sleep(fixture, 600 * NS_PER_S); /* the second run waits */
+    const char *second = current_of(fixture, "wf")->workflow_execution->run_id;
+    EXPECT(strcmp(first, second) != 0);
+    const char *third = reset(fixture, first);
+    const API(WorkflowExecutionInfo) *info = current_of(fixture, "wf");
+    EXPECT_TEXT(info->workflow_execution->run_id, third);
+    EXPECT_EQ(info->execution_time->seconds, info->start_time->seconds);
+    family_await(fixture, "wf", second, FAMILY_EVENT(WORKFLOW_EXECUTION_TERMINATED));
+    family_decide(fixture, "work", "wf", decide_end(fixture));
+    const API(WorkflowExecutionContinuedAsNewEventAttributes) *last =
+        family_await(fixture, "wf", third, FAMILY_EVENT(WORKFLOW_EXECUTION_CONTINUED_AS_NEW))
+            ->workflow_execution_continued_as_new_event_attributes;
+    EXPECT(last->backoff_start_interval->seconds > 3590 &&
+           last->backoff_start_interval->seconds <= 3600);
+    const API(WorkflowExecutionStartedEventAttributes) *next =
+        family_await(fixture, "wf", "", FAMILY_EVENT(WORKFLOW_EXECUTION_STARTED))
+            ->workflow_execution_started_event_attributes;
+    EXPECT_TEXT(next->cron_schedule, "@every 1h");
+    EXPECT_TEXT(next->first_execution_run_id, first);
+    EXPECT(slice_equal(presence_read_bytes(next->input->data), slice_text("{}")));
+}
+
+TEST(chain, a_run_that_was_reset_goes_on_by_its_schedule, "A-184", "A-202")
+{
+    fixture_run(reset_schedule);
+}
+
+static void
+reset_attempts(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
+    request->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
+    request->retry_policy->initial_interval = presence_make_duration(fixture->arena, 1);
+    request->retry_policy->backoff_coefficient = 1;
+    request->retry_policy->maximum_attempts = 2;
+    const char *first = start_as(fixture, request);
+    for (int i = 0; i < 2; i++)
+        family_decide(fixture, "work", "wf", family_fail(fixture));
+    family_await(fixture, "wf", "", FAMILY_EVENT(WORKFLOW_EXECUTION_FAILED));
+    (void)reset(fixture, first); /* it has all its attempts again */
+    for (int i = 0; i < 2; i++)
+        family_decide(fixture, "work", "wf", family_fail(fixture));
+    family_await(fixture, "wf", "", FAMILY_EVENT(WORKFLOW_EXECUTION_FAILED));
+    EXPECT_EQ(family_await(fixture, "wf", "", FAMILY_EVENT(WORKFLOW_EXECUTION_STARTED))
+                  ->workflow_execution_started_event_attributes->attempt,
+              1);
+}
+
+TEST(chain, a_run_that_was_reset_is_tried_again_as_its_base_was, "A-190")
+{
+    fixture_run(reset_attempts);
+}

@@ -1,0 +1,322 @@
+/* diagnose_test.c - what is wrong with a run, as its diagnosis says. */
+#include "api/diagnose.h"
+
+#include "api/fixture.h"
+#include "wire/names.h"
+
+static API(DiagnoseWorkflowExecutionResponse) *
+diagnose(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    API(DiagnoseWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(diagnose_workflow_execution_request));
+    API(DiagnoseWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    request->workflow_execution->run_id = (char *)run_id;
+    request->identity = "me";
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DiagnoseWorkflowExecution", &request->base,
+                           API_TYPE(diagnose_workflow_execution_response), &response));
+    return response;
+}
+
+/* How the diagnosis ended: its last event. */
+static const API(HistoryEvent) *
+wait_closed(struct fixture *fixture, const API(DiagnoseWorkflowExecutionResponse) *diagnosis)
+{
+    API(GetWorkflowExecutionHistoryRequest) *request =
+        fixture_history(fixture, diagnosis->diagnostic_workflow_execution->workflow_id);
+    request->domain = diagnosis->domain;
+    request->wait_for_new_event = true;
+    request->history_event_filter_type =
+        API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT);
+    const API(History) *history = read_history(fixture, request)->history;
+    EXPECT_EQ(history->n_events, 1);
+    return history->events[0];
+}
+
+static const char *
+wait_report(struct fixture *fixture, const API(DiagnoseWorkflowExecutionResponse) *diagnosis)
+{
+    const API(HistoryEvent) *last = wait_closed(fixture, diagnosis);
+    EXPECT_EQ(last->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
+    return arena_text_of(
+        fixture->arena,
+        presence_read_payload(last->workflow_execution_completed_event_attributes->result).bytes);
+}
+
+static const char *
+query_report(struct fixture *fixture, const API(DiagnoseWorkflowExecutionResponse) *diagnosis)
+{
+    API(QueryWorkflowRequest) *request =
+        message_new(fixture->arena, API_TYPE(query_workflow_request));
+    API(QueryWorkflowResponse) *response;
+    request->domain = diagnosis->domain;
+    request->workflow_execution = diagnosis->diagnostic_workflow_execution;
+    request->query = message_new(fixture->arena, API_TYPE(workflow_query));
+    request->query->query_type = "query-diagnostics-report";
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "QueryWorkflow", &request->base,
+                           API_TYPE(query_workflow_response), &response));
+    return arena_text_of(fixture->arena, presence_read_payload(response->query_result).bytes);
+}
+
+static void
+healthy(struct fixture *fixture)
+{
+    fixture->timeout = 30 * NS_PER_S;
+    const char *run_id = run_start(fixture, "wf");
+    const API(DiagnoseWorkflowExecutionResponse) *diagnosis = diagnose(fixture, "wf", run_id);
+    EXPECT_TEXT(diagnosis->domain, "cadence-system");
+    EXPECT_TEXT(diagnosis->diagnostic_workflow_execution->workflow_id,
+                arena_format(fixture->arena, "orders-%s", run_id));
+    const char *report = wait_report(fixture, diagnosis);
+    EXPECT_TEXT(report, "{\"DiagnosticsResult\":{\"Timeouts\":null,\"Failures\":null,"
+                        "\"Retries\":null},\"DiagnosticsCompleted\":true}\n");
+    EXPECT_TEXT(query_report(fixture, diagnosis), report);
+    /* Once more: another run of the same id. */
+    const API(DiagnoseWorkflowExecutionResponse) *again = diagnose(fixture, "wf", run_id);
+    EXPECT(strcmp(again->diagnostic_workflow_execution->run_id,
+                  diagnosis->diagnostic_workflow_execution->run_id) != 0);
+    EXPECT_TEXT(wait_report(fixture, again), report);
+}
+
+TEST(diagnose, a_diagnosis_is_a_run_of_the_systems_domain_whose_result_is_the_report, "A-261",
+     "A-262")
+{
+    fixture_run(healthy);
+}
+
+/* A diagnosis that nobody works on, as after a crash: its task waits for the next worker. */
+static void
+left_behind(struct fixture *fixture)
+{
+    fixture->timeout = 30 * NS_PER_S;
+    const char *run_id = run_start(fixture, "wf");
+    wait_report(fixture, diagnose(fixture, "wf", run_id));
+    EXPECT_OK(fiber_sleep(10 * NS_PER_S, fixture->arena)); /* the worker goes */
+    struct diagnose_wish wish = {"orders", "wf", run_id, "me"};
+    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "left-behind");
+    API(StartWorkflowExecutionResponse) *started;
+    start->domain = SYSTEM_DOMAIN;
+    start->workflow_type->name = DIAGNOSTICS_TYPE;
+    start->task_list = fixture_list(fixture, DIAGNOSTICS_LIST);
+    start->input = presence_make_payload(
+        fixture->arena,
+        (struct maybe_bytes){.is_set = true, .bytes = diagnose_input(&wish, fixture->arena)});
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
+                           API_TYPE(start_workflow_execution_response), &started));
+    EXPECT_OK(fiber_sleep(10 * NS_PER_S, fixture->arena));
+    API(WorkflowExecution) *execution = fixture_execution(fixture, "left-behind");
+    API(DiagnoseWorkflowExecutionResponse) left = {.domain = SYSTEM_DOMAIN,
+                                                   .diagnostic_workflow_execution = execution};
+    EXPECT(strstr(query_report(fixture, &left), "\"DiagnosticsCompleted\":false") != NULL);
+    const char *report = wait_report(fixture, diagnose(fixture, "wf", run_id));
+    EXPECT_TEXT(wait_report(fixture, &left), report);
+}
+
+TEST(diagnose, what_a_worker_left_behind_is_done_by_the_next)
+{
+    fixture_run(left_behind);
+}
+
+static void
+refused(struct fixture *fixture)
+{
+    API(DiagnoseWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(diagnose_workflow_execution_request));
+    API(DiagnoseWorkflowExecutionResponse) *response;
+#define DIAGNOSE                                                                                   \
+    fixture_call(fixture, WORKFLOW_API "DiagnoseWorkflowExecution", &request->base,                \
+                 API_TYPE(diagnose_workflow_execution_response), &response)
+    struct error *err = DIAGNOSE;
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "Domain not set on request.");
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    err = DIAGNOSE;
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "Execution is not set on request.");
+    /* What is not there cannot be looked at: the diagnosis fails. */
+    fixture->timeout = 30 * NS_PER_S;
+    const API(HistoryEvent) *last =
+        wait_closed(fixture, diagnose(fixture, "nobody", fixture_uuid(fixture)));
+    EXPECT_EQ(last->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
+}
+
+TEST(diagnose, a_run_must_be_named_and_be_there, "A-261")
+{
+    fixture_run(refused);
+}
+
+/* --- reports ---- */
+
+static bool
+no_pollers(void *context, bool is_decision, const char *list, int64_t *backlog)
+{
+    *backlog = 7;
+    return false;
+}
+
+struct story {
+    struct arena *arena;
+    struct diagnosis *diagnosis;
+    int64_t next_id;
+};
+
+/* An event a second after the one before. */
+static API(HistoryEvent) *
+new_event(struct story *story, API(HistoryEvent__AttributesCase) kind)
+{
+    const ProtobufCFieldDescriptor *field =
+        message_find_field(API_TYPE(history_event), (uint32_t)kind);
+    API(HistoryEvent) *event = message_new(story->arena, API_TYPE(history_event));
+    void *attributes = message_new(story->arena, field->descriptor);
+    memcpy((char *)event + field->offset, &attributes, sizeof attributes);
+    event->attributes_case = kind;
+    event->event_id = story->next_id++;
+    event->event_time = presence_make_timestamp(story->arena, event->event_id * NS_PER_S);
+    return event;
+}
+
+static void
+tell(struct story *story, const API(HistoryEvent) *event)
+{
+    diagnosis_add(story->diagnosis, event);
+}
+
+static void
+tell_start(struct story *story)
+{
+    API(HistoryEvent) *event = new_event(story, EVENT_KIND(WORKFLOW_EXECUTION_STARTED));
+    API(WorkflowExecutionStartedEventAttributes) *started =
+        event->workflow_execution_started_event_attributes;
+    started->execution_start_to_close_timeout = presence_make_duration(story->arena, 60);
+    started->task_list = message_new(story->arena, API_TYPE(task_list));
+    started->task_list->name = "wo\"rk";
+    tell(story, event);
+}
+
+static int64_t
+tell_activity(struct story *story, int64_t start_to_close, int64_t heartbeat, int32_t attempts)
+{
+    API(HistoryEvent) *event = new_event(story, EVENT_KIND(ACTIVITY_TASK_SCHEDULED));
+    API(ActivityTaskScheduledEventAttributes) *scheduled =
+        event->activity_task_scheduled_event_attributes;
+    scheduled->activity_type = message_new(story->arena, API_TYPE(activity_type));
+    scheduled->activity_type->name = "charge";
+    scheduled->task_list = message_new(story->arena, API_TYPE(task_list));
+    scheduled->task_list->name = "money";
+    scheduled->start_to_close_timeout = presence_make_duration(story->arena, start_to_close);
+    scheduled->heartbeat_timeout = presence_make_duration(story->arena, heartbeat);
+    if (attempts > 0) {
+        scheduled->retry_policy = message_new(story->arena, API_TYPE(retry_policy));
+        scheduled->retry_policy->initial_interval = presence_make_duration(story->arena, 1);
+        scheduled->retry_policy->backoff_coefficient = 1.5;
+        scheduled->retry_policy->maximum_attempts = attempts;
+    }
+    tell(story, event);
+    API(HistoryEvent) *started = new_event(story, EVENT_KIND(ACTIVITY_TASK_STARTED));
+    tell(story, started);
+    return event->event_id;
+}
+
+static const char *
+end_story(struct story *story)
+{
+    struct pollers_port port = {no_pollers, NULL};
+    const char *report = arena_text_of(story->arena, diagnosis_end(story->diagnosis, &port));
+    diagnosis_free(story->diagnosis);
+    return report;
+}
+
+static void
+expect_part(const char *report, const char *part)
+{
+    if (strstr(report, part) == NULL)
+        TEST_FAIL("%s is not in %s", part, report);
+}
+
+TEST(diagnose, timeouts_are_told_with_what_was_configured_and_who_could_have_worked, "A-262")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct story story = {arena, diagnosis_begin(arena), 1};
+    tell_start(&story);
+    int64_t scheduled = tell_activity(&story, 5, 0, 0);
+    API(HistoryEvent) *event = new_event(&story, EVENT_KIND(ACTIVITY_TASK_TIMED_OUT));
+    event->activity_task_timed_out_event_attributes->scheduled_event_id = scheduled;
+    event->activity_task_timed_out_event_attributes->started_event_id = scheduled + 1;
+    event->activity_task_timed_out_event_attributes->timeout_type =
+        API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_START_TO_CLOSE);
+    tell(&story, event);
+    tell(&story, new_event(&story, EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT)));
+    const char *report = end_story(&story);
+    expect_part(report, "{\"IssueID\":0,\"InvariantType\":\"Activity task has timed out\","
+                        "\"Reason\":\"START_TO_CLOSE\",\"Metadata\":{\"ExecutionTimeout\":null,"
+                        "\"ActivityTimeout\":{\"TimeoutType\":\"START_TO_CLOSE\","
+                        "\"ConfiguredTimeout\":5000000000,\"TimeElapsed\":1000000000,"
+                        "\"RetryPolicy\":null,\"HeartBeatTimeout\":0,"
+                        "\"Tasklist\":{\"name\":\"money\",\"kind\":\"NORMAL\"}}");
+    expect_part(report, "\"InvariantType\":\"The Workflow Execution has timed out\"");
+    expect_part(report, "\"ConfiguredTimeout\":60000000000,"
+                        "\"Tasklist\":{\"name\":\"wo\\\"rk\",\"kind\":\"NORMAL\"},"
+                        "\"LastOngoingEvent\":{\"eventId\":4,");
+    expect_part(report, "{\"IssueID\":0,\"RootCauseType\":"
+                        "\"Heartbeat timeout and retry policy are not configured\"");
+    expect_part(report,
+                "{\"IssueID\":1,\"RootCauseType\":\"There are no pollers for the tasklist\","
+                "\"Metadata\":{\"PollersMetadata\":{\"TaskListName\":\"wo\\\"rk\","
+                "\"TaskListBacklog\":7}");
+    expect_part(report, "\"Failures\":null,\"Retries\":null");
+}
+
+TEST(diagnose, failures_are_told_apart_by_their_reasons, "A-262")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct story story = {arena, diagnosis_begin(arena), 1};
+    static const char *const reasons[] = {"cadenceInternal:Generic", "cadenceInternal:Panic",
+                                          "cadenceInternal:Timeout START_TO_CLOSE", "mine",
+                                          "COMPLETE_RESULT_EXCEEDS_LIMIT"};
+    tell_start(&story);
+    for (size_t i = 0; i < 3 * array_length(reasons); i++) {
+        int64_t scheduled = tell_activity(&story, 5, 0, 0);
+        API(HistoryEvent) *event = new_event(&story, EVENT_KIND(ACTIVITY_TASK_FAILED));
+        API(ActivityTaskFailedEventAttributes) *failed =
+            event->activity_task_failed_event_attributes;
+        failed->scheduled_event_id = scheduled;
+        failed->failure = message_new(arena, API_TYPE(failure));
+        failed->failure->reason = (char *)reasons[i % array_length(reasons)];
+        failed->identity = "me";
+        tell(&story, event);
+    }
+    const char *report = end_story(&story);
+    expect_part(report, "{\"IssueID\":0,\"InvariantType\":\"Activity Failed\",\"Reason\":"
+                        "\"The failure is because of an error returned from the service code\","
+                        "\"Metadata\":{\"Identity\":\"me\",\"ActivityType\":\"charge\","
+                        "\"ActivityScheduledID\":2,\"ActivityStartedID\":0}}");
+    expect_part(report, "{\"IssueID\":1,\"RootCauseType\":"
+                        "\"There is a panic in the activity/workflow that is causing a failure\","
+                        "\"Metadata\":null}");
+    expect_part(report, "\"Activity output has exceeded the blob size limit\"");
+    expect_part(report, "\"IssueID\":9");
+    EXPECT(strstr(report, "\"IssueID\":10") == NULL); /* so many are enough */
+    expect_part(report, "{\"DiagnosticsResult\":{\"Timeouts\":null,");
+}
+
+TEST(diagnose, retries_that_cannot_happen_are_told, "A-262")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct story story = {arena, diagnosis_begin(arena), 1};
+    tell_start(&story);
+    tell_activity(&story, 5, 5, 1);
+    tell_activity(&story, 5, 0, 3);
+    const char *report = end_story(&story);
+    expect_part(report, "\"Retries\":{\"Issues\":[{\"IssueID\":0,"
+                        "\"InvariantType\":\"Activity Retry configured but invalid\",\"Reason\":"
+                        "\"MaximumAttempts set to 1 will not retry since maximum attempts includes "
+                        "the first attempt.\",\"Metadata\":{\"EventID\":2,\"RetryPolicy\":"
+                        "{\"initialIntervalInSeconds\":1,\"backoffCoefficient\":1.5,");
+    expect_part(report, "{\"IssueID\":1,\"InvariantType\":"
+                        "\"Activity Heartbeat configured but invalid\"");
+    EXPECT(strstr(report, "\"IssueID\":2") == NULL);
+    expect_part(report, "\"Runbook\":\"https://cadenceworkflow.io/docs/workflow-troubleshooting/"
+                        "retries\"}}");
+}

@@ -1,0 +1,128 @@
+/* quota_test.c - domains and hosts that call too often, through the door (H.3). */
+#include "api/fixture.h"
+#include "fiber/fiber.h"
+#include "wire/names.h"
+
+static struct error *
+describe(struct fixture *fixture, const char *domain)
+{
+    API(DescribeWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionResponse) *response;
+    request->domain = (char *)domain;
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
+                        API_TYPE(describe_workflow_execution_response), &response);
+}
+
+static bool
+is_over_quota(const struct error *err)
+{
+    return err != NULL && err->kind == ERR_SERVICE_BUSY &&
+           strcmp(err->message, "Too many outstanding requests to the cadence service") == 0;
+}
+
+static int
+count_passed(struct fixture *fixture, const char *domain, int calls)
+{
+    int passed = 0;
+    for (int i = 0; i < calls; i++)
+        passed += !is_over_quota(describe(fixture, domain));
+    return passed;
+}
+
+static void
+register_other(struct fixture *fixture)
+{
+    API(RegisterDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(register_domain_request));
+    API(RegisterDomainResponse) *response;
+    request->name = "other";
+    request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
+                           API_TYPE(register_domain_response), &response));
+}
+
+static void
+busy_domain(struct fixture *fixture)
+{
+    register_other(fixture);
+    fixture_set(fixture, "frontend.domainrps: [{value: 5, constraints: {domainName: orders}}]\n");
+    EXPECT_EQ(count_passed(fixture, "orders", 20), 5);
+    EXPECT_EQ(count_passed(fixture, "other", 20), 20);
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    EXPECT_EQ(count_passed(fixture, "orders", 20), 5);
+    fixture_set(fixture, "frontend.globalDomainrps: [{value: 2}]\n"); /* the smaller one counts */
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    EXPECT_EQ(count_passed(fixture, "orders", 20), 2);
+}
+
+TEST(quota, a_domain_that_calls_too_often_is_told_and_no_other_is, "H-025", "H-026", "H-029")
+{
+    fixture_run(busy_domain);
+}
+
+static void
+busy_host(struct fixture *fixture)
+{
+    register_other(fixture);
+    fixture_set(fixture, "frontend.rps: [{value: 6}]\n");
+    int passed = count_passed(fixture, "orders", 5) + count_passed(fixture, "other", 20);
+    EXPECT_EQ(passed, 6);
+    fixture_set(fixture, "frontend.rps: [{value: 0}]\n");
+    EXPECT_EQ(count_passed(fixture, "orders", 5), 0);
+}
+
+TEST(quota, all_domains_share_what_the_host_takes, "H-025", "H-029")
+{
+    fixture_run(busy_host);
+}
+
+static void
+answers(struct fixture *fixture)
+{
+    run_start(fixture, "wf");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    fixture_set(fixture,
+                "frontend.domainworkerrps: [{value: 0}]\nfrontend.workerrps: [{value: 0}]\n"
+                "frontend.domainrps: [{value: 0}]\n");
+    run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
+    API(PollForDecisionTaskRequest) *poll =
+        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
+    API(PollForDecisionTaskResponse) *response;
+    poll->domain = "orders";
+    poll->task_list = fixture_list(fixture, "work");
+    EXPECT(is_over_quota(fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
+                                      API_TYPE(poll_for_decision_task_response), &response)));
+    API(DescribeDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(describe_domain_request));
+    API(DescribeDomainResponse) *described;
+    request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
+    request->name = "orders";
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &request->base,
+                           API_TYPE(describe_domain_response), &described));
+}
+
+TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027")
+{
+    fixture_run(answers);
+}
+
+static void
+exempt_callers(struct fixture *fixture)
+{
+    const struct grpc_header header = {slice_text("cadence-caller-type"), slice_text("cli")};
+    fixture_set(fixture, "frontend.rps: [{value: 0}]\n"
+                         "system.rateLimiterBypassCallerTypes: [{value: [ui, cli]}]\n");
+    EXPECT_EQ(count_passed(fixture, "orders", 3), 0);
+    fixture->headers = &header;
+    fixture->header_count = 1;
+    EXPECT_EQ(count_passed(fixture, "orders", 3), 3);
+    fixture->headers = NULL;
+    fixture->header_count = 0;
+}
+
+TEST(quota, some_kinds_of_callers_have_none, "H-030")
+{
+    fixture_run(exempt_callers);
+}

@@ -1,0 +1,131 @@
+/* retention_test.c - what clients see of a run whose retention has passed: nothing. */
+#include "api/family.h"
+
+#define DAY (24 * 3600 * NS_PER_S)
+
+static struct error *
+describe(struct fixture *fixture, const char *run_id)
+{
+    API(DescribeWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
+                        API_TYPE(describe_workflow_execution_response), &response);
+}
+
+static struct error *
+read_events(struct fixture *fixture, const char *run_id)
+{
+    API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
+    API(GetWorkflowExecutionHistoryResponse) *response;
+    request->workflow_execution->run_id = (char *)run_id;
+    return fixture_call(fixture, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
+                        API_TYPE(get_workflow_execution_history_response), &response);
+}
+
+static struct error *
+signal(struct fixture *fixture, const char *run_id)
+{
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
+    API(SignalWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    request->signal_name = "too late";
+    return fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
+                        API_TYPE(signal_workflow_execution_response), &response);
+}
+
+static struct error *
+reset(struct fixture *fixture, const char *run_id)
+{
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(reset_workflow_execution_request));
+    API(ResetWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    request->decision_finish_event_id = 4;
+    request->request_id = fixture_uuid(fixture);
+    return fixture_call(fixture, WORKFLOW_API "ResetWorkflowExecution", &request->base,
+                        API_TYPE(reset_workflow_execution_response), &response);
+}
+
+static struct error *
+restart(struct fixture *fixture, const char *run_id)
+{
+    API(RestartWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(restart_workflow_execution_request));
+    API(RestartWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, "wf");
+    request->workflow_execution->run_id = (char *)run_id;
+    return fixture_call(fixture, WORKFLOW_API "RestartWorkflowExecution", &request->base,
+                        API_TYPE(restart_workflow_execution_response), &response);
+}
+
+static void
+expect_gone(struct fixture *fixture, const char *run_id)
+{
+    EXPECT_KIND(describe(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(read_events(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(signal(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(reset(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    struct error *err = restart(fixture, run_id);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message,
+                "Requested workflow history not found, may have passed retention period.");
+}
+
+/* The domain keeps runs for a day; spread over less than an hour more, they go. */
+static void
+gone(struct fixture *fixture)
+{
+    const char *run_id = run_start(fixture, "wf");
+    family_decide(fixture, "work", "wf", decide_end(fixture));
+    family_sleep(fixture, DAY - 60 * NS_PER_S);
+    EXPECT_OK(describe(fixture, run_id));
+    EXPECT_OK(read_events(fixture, run_id));
+    family_sleep(fixture, 2 * 3600 * NS_PER_S);
+    expect_gone(fixture, run_id);
+    expect_gone(fixture, "");
+    run_id = run_start(fixture, "wf"); /* the id is free, whatever the policy says */
+    EXPECT_OK(describe(fixture, run_id));
+}
+
+TEST(retention, a_run_is_there_for_the_days_of_its_domain_and_then_for_nobody, "A-048", "A-256",
+     "A-260")
+{
+    fixture_run(gone);
+}
+
+/* The runs of a schedule go one by one behind it; the newest stays. */
+static void
+behind_a_schedule(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
+    API(StartWorkflowExecutionResponse) *first;
+    request->cron_schedule = (char *)"@every 8h";
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
+                           API_TYPE(start_workflow_execution_response), &first));
+    const char *runs[7];
+    for (size_t i = 0; i < array_length(runs); i++) {
+        runs[i] =
+            family_describe(fixture, "wf")->workflow_execution_info->workflow_execution->run_id;
+        family_sleep(fixture, DAY / 3 + NS_PER_S);
+        family_decide(fixture, "work", "wf", decide_end(fixture));
+    }
+    expect_gone(fixture, runs[0]);
+    expect_gone(fixture, runs[1]);
+    EXPECT_OK(describe(fixture, runs[array_length(runs) - 1]));
+    EXPECT_OK(describe(fixture, ""));
+}
+
+TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
+{
+    fixture_run(behind_a_schedule);
+}

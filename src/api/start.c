@@ -1,0 +1,166 @@
+/* start.c - WorkflowAPI: starts, alone or with a signal, now or later.
+ *
+ * A start that is done later is checked in the same way, so that its caller hears at once what is
+ * wrong with it; what a run that is there does not allow, it never hears. */
+#include "api/inside.h"
+#include "api/validate.h"
+#include "engine/engine.h"
+#include "wire/message.h"
+
+/* --- at the door ---------------------------------------------------------------------------------
+ */
+
+/* A start that was checked, and where it goes to. */
+struct admitted {
+    struct call_domain domain;
+    struct caller_partition partition;
+    struct start_command command;
+};
+
+static struct error *
+check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
+            bool needs_uuid, struct call_domain *domain)
+{
+    struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena,
+                            api_of(call)->options.log, request->workflow_id};
+    struct error *err = validate_start(&limits, request, needs_uuid);
+    if (err == NULL)
+        err = validate_domain(call, request->domain, domain);
+    if (err == NULL)
+        err = validate_not_deprecated(domain, call->arena);
+    if (err == NULL)
+        err = validate_start_blobs(&limits, request);
+    if (err == NULL)
+        err = validate_isolation(call, domain);
+    return err;
+}
+
+static void
+fill_command(struct rpc_call *call, struct admitted *admitted)
+{
+    api_caller_partition(call, &admitted->partition);
+    admitted->command.partition_keys = admitted->partition.keys;
+    admitted->command.partition_values = admitted->partition.values;
+    admitted->command.partition_count = admitted->partition.count;
+}
+
+static struct error *
+refuse_nothing(struct arena *arena)
+{
+    return error_new(arena, ERR_BAD_REQUEST, "Request is nil.");
+}
+
+static struct error *
+admit_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
+            struct admitted *admitted)
+{
+    if (request == NULL)
+        return refuse_nothing(call->arena);
+    struct error *err = check_start(call, request, true, &admitted->domain);
+    admitted->command = (struct start_command){.request = request};
+    fill_command(call, admitted);
+    return err;
+}
+
+static struct error *
+admit_signal(struct rpc_call *call, const API(SignalWithStartWorkflowExecutionRequest) *request,
+             struct admitted *admitted)
+{
+    if (request == NULL || request->start_request == NULL)
+        return refuse_nothing(call->arena);
+    struct limits limits = {api_of(call)->options.dynamic, request->start_request->domain,
+                            call->arena, api_of(call)->options.log,
+                            request->start_request->workflow_id};
+    struct error *err = check_start(call, request->start_request, false, &admitted->domain);
+    if (err == NULL)
+        err = validate_signal_name(&limits, request->signal_name);
+    if (err == NULL)
+        err = validate_blob(&limits, validate_payload_size(request->signal_input));
+    admitted->command =
+        (struct start_command){.request = request->start_request, .signal = request};
+    fill_command(call, admitted);
+    return err;
+}
+
+/* --- now -----------------------------------------------------------------------------------------
+ */
+
+struct error *
+api_start_workflow(struct rpc_call *call)
+{
+    API(StartWorkflowExecutionResponse) *response =
+        (API(StartWorkflowExecutionResponse) *)call->response;
+    struct admitted admitted;
+    struct start_answer answer = {0};
+    struct error *err =
+        admit_start(call, (const API(StartWorkflowExecutionRequest) *)call->request, &admitted);
+    if (err == NULL)
+        err = engine_start(api_of(call)->options.engine, admitted.domain.id, &admitted.command,
+                           call->arena, &answer);
+    if (err == NULL)
+        response->run_id = (char *)answer.run_id;
+    return err;
+}
+
+struct error *
+api_signal_with_start(struct rpc_call *call)
+{
+    API(SignalWithStartWorkflowExecutionResponse) *response =
+        (API(SignalWithStartWorkflowExecutionResponse) *)call->response;
+    struct admitted admitted;
+    struct start_answer answer = {0};
+    struct error *err = admit_signal(
+        call, (const API(SignalWithStartWorkflowExecutionRequest) *)call->request, &admitted);
+    if (err == NULL)
+        err = engine_signal_with_start(api_of(call)->options.engine, admitted.domain.id,
+                                       &admitted.command, call->arena, &answer);
+    if (err == NULL)
+        response->run_id = (char *)answer.run_id;
+    return err;
+}
+
+/* --- later ---------------------------------------------------------------------------------------
+ */
+
+/* Does the domain take requests that are done later? Which queue it names does not matter: they all
+ * are ours. */
+static struct error *
+check_queue(const struct call_domain *domain, struct arena *arena)
+{
+    const API(AsyncWorkflowConfiguration) *queue =
+        domain->domain->record->domain->async_workflow_config;
+    if (queue != NULL && queue->enabled)
+        return NULL;
+    return error_new(arena, ERR_BAD_REQUEST, "async workflow is not enabled for domain %s",
+                     domain->name);
+}
+
+static struct error *
+accept_start(struct rpc_call *call, struct admitted *admitted)
+{
+    struct error *err = check_queue(&admitted->domain, call->arena);
+    if (err == NULL)
+        err = engine_accept(api_of(call)->options.engine, admitted->domain.id, &admitted->command,
+                            call->arena);
+    return err;
+}
+
+struct error *
+api_start_workflow_later(struct rpc_call *call)
+{
+    const API(StartWorkflowExecutionAsyncRequest) *request =
+        (const API(StartWorkflowExecutionAsyncRequest) *)call->request;
+    struct admitted admitted;
+    struct error *err = admit_start(call, request->request, &admitted);
+    return err != NULL ? err : accept_start(call, &admitted);
+}
+
+struct error *
+api_signal_with_start_later(struct rpc_call *call)
+{
+    const API(SignalWithStartWorkflowExecutionAsyncRequest) *request =
+        (const API(SignalWithStartWorkflowExecutionAsyncRequest) *)call->request;
+    struct admitted admitted;
+    struct error *err = admit_signal(call, request->request, &admitted);
+    return err != NULL ? err : accept_start(call, &admitted);
+}

@@ -1,0 +1,298 @@
+/* limits_test.c - buckets of workflow ids by themselves: what passes, what is told. */
+#include "engine/limits/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/random.h"
+#include "base/test.h"
+#include "base/vector.h"
+
+#define SECOND 1000000000LL
+
+struct fixture {
+    struct arena *arena;
+    struct dynamic *dynamic;
+    struct metrics *metrics;
+    struct log log;
+    struct buffer lines;
+    struct id_limits *limits;
+};
+
+static void
+keep_line(void *context, const char *line, size_t length)
+{
+    buffer_append(context, slice_of(line, length));
+}
+
+static int64_t
+no_time(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void
+fixture_set(struct fixture *fixture, const char *yaml)
+{
+    EXPECT_OK(dynamic_load(fixture->dynamic, slice_text(yaml), "limits.yaml", fixture->arena));
+}
+
+static void
+fixture_open(struct fixture *fixture, const char *yaml, size_t records_max)
+{
+    *fixture = (struct fixture){.arena = arena_new(0), .metrics = metrics_new()};
+    fixture->log = (struct log){.level = LOG_INFO,
+                                .service = "cadenza",
+                                .now = no_time,
+                                .sink = keep_line,
+                                .context = &fixture->lines};
+    fixture->dynamic = dynamic_new(NULL);
+    fixture_set(fixture, yaml);
+    struct limits_options options = {.dynamic = fixture->dynamic,
+                                     .log = &fixture->log,
+                                     .metrics = fixture->metrics,
+                                     .records_max = records_max};
+    fixture->limits = limits_new(&options);
+}
+
+static void
+fixture_close(struct fixture *fixture)
+{
+    limits_free(fixture->limits);
+    dynamic_free(fixture->dynamic);
+    metrics_free(fixture->metrics);
+    buffer_free(&fixture->lines);
+    arena_free(fixture->arena);
+}
+
+static int64_t
+take(struct fixture *fixture, enum limits_side side, const char *domain, const char *workflow_id,
+     int64_t now)
+{
+    struct limits_key key = {domain, domain, workflow_id};
+    return limits_take(fixture->limits, side, &key, now);
+}
+
+/* The number of a series on the page; -1: there is none. */
+static double
+shown(struct fixture *fixture, const char *series)
+{
+    struct slice page = metrics_render(fixture->metrics, fixture->arena);
+    const char *text = arena_text_of(fixture->arena, page);
+    char wanted[200];
+    snprintf(wanted, sizeof wanted, "\n%s ", series);
+    const char *line = strstr(text, wanted);
+    return line == NULL ? -1 : atof(line + strlen(wanted));
+}
+
+/* The example of the feature's announcement: all domains have a limit of 100, one is in the shadow.
+ */
+static const char example[] = "history.workflowIDCacheExternalEnabled:\n"
+                              "- value: true\n"
+                              "  constraints: {}\n"
+                              "history.workflowIDExternalRateLimitEnabled:\n"
+                              "- value: false\n"
+                              "  constraints:\n"
+                              "    domainName: samples-domain\n"
+                              "- value: true\n"
+                              "  constraints: {}\n"
+                              "history.workflowIDExternalRPS:\n"
+                              "- value: 100\n"
+                              "  constraints: {}\n";
+
+TEST(limits, the_hundred_and_first_call_is_held_off_but_not_in_the_shadow, "H-003", "H-004",
+     "H-005")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, example, 0);
+    for (int i = 0; i < 100; i++) {
+        EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+        EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "samples-domain", "w", SECOND), 0);
+    }
+    EXPECT(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND) > 0);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "samples-domain", "w", SECOND), 0);
+    EXPECT_EQ(shown(&fixture, "workflow_id_external_requests_ratelimited{domain=\"orders\"}"), 1);
+    EXPECT_EQ(
+        shown(&fixture, "workflow_id_external_requests_ratelimited{domain=\"samples-domain\"}"), 1);
+    fixture_close(&fixture);
+}
+
+TEST(limits, other_ids_other_domains_and_the_other_side_are_not_touched, "H-001", "H-009")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 1}]\n", 0);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+    EXPECT(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND) > 0);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "v", SECOND), 0);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "other", "w", SECOND), 0);
+    for (int i = 0; i < 1000; i++)
+        EXPECT_EQ(take(&fixture, LIMITS_INTERNAL, "orders", "w", SECOND), 0);
+    fixture_close(&fixture);
+}
+
+TEST(limits, without_a_rate_nothing_is_held_off_and_a_new_rate_counts_at_once, "H-002")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "{}", 0);
+    for (int i = 0; i < 10000; i++)
+        EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+    fixture_set(&fixture, "history.workflowIDExternalRPS: [{value: 2}]\n");
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+    EXPECT(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND) > 0);
+    fixture_set(&fixture, "history.workflowIDExternalRPS: [{value: 2}]\n"
+                          "history.workflowIDCacheExternalEnabled: [{value: false}]\n");
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", SECOND), 0);
+    fixture_close(&fixture);
+}
+
+TEST(limits, five_pass_then_hardly_any_and_after_a_second_one_does_again, "H-008")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 5}]\n", 0);
+    int64_t now = SECOND;
+    for (int i = 0; i < 5; i++, now += SECOND / 100)
+        EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", now), 0);
+    int refused = 0;
+    for (int i = 0; i < 5; i++, now += SECOND / 100)
+        refused += take(&fixture, LIMITS_EXTERNAL, "orders", "w", now) > 0;
+    EXPECT(refused >= 4);
+    EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", "w", now + SECOND), 0);
+    fixture_close(&fixture);
+}
+
+/* Method: calls of one id at random moments, in bursts and trickles; of any two calls that passed
+ * the span and the number between them are compared with the rate. In the shadow all pass. */
+static void
+check_arrivals(uint64_t seed)
+{
+    struct random random;
+    random_seed(&random, seed);
+    struct fixture fixture;
+    int64_t rate = 1 + (int64_t)random_below(&random, 40);
+    char yaml[200];
+    snprintf(yaml, sizeof yaml,
+             "history.workflowIDInternalRPS: [{value: %d}]\n"
+             "history.workflowIDInternalRateLimitEnabled: [{value: false, constraints: "
+             "{domainName: shadow}}]\n",
+             (int)rate);
+    fixture_open(&fixture, yaml, 0);
+    vector_of(int64_t) passed = {0};
+    int64_t now = SECOND;
+    for (int i = 0; i < 400; i++) {
+        now +=
+            (int64_t)random_below(&random, random_below(&random, 3) == 0 ? SECOND : SECOND / 100);
+        if (take(&fixture, LIMITS_INTERNAL, "orders", "w", now) == 0)
+            vector_push(&passed, now);
+        EXPECT_EQ(take(&fixture, LIMITS_INTERNAL, "shadow", "w", now), 0);
+        if (random_below(&random, 10) == 0)
+            limits_tick(fixture.limits, now);
+    }
+    for (size_t i = 0; i < passed.count; i++)
+        for (size_t k = i; k < passed.count; k++) {
+            double span = (double)(passed.items[k] - passed.items[i]) / (double)SECOND;
+            EXPECT((double)(k - i + 1) <= (double)rate * span + (double)rate + 0.001);
+        }
+    vector_free(&passed);
+    fixture_close(&fixture);
+}
+
+TEST(limits, no_span_of_time_has_more_than_the_rate_and_one_bucket, "H-004", "H-008")
+{
+    for (int i = 0; i < test_seed_count(); i++)
+        check_arrivals(test_seed(i));
+}
+
+TEST(limits, a_million_ids_do_not_grow_it_and_the_busy_one_stays, "H-013")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 3}]\n", 100);
+    char workflow_id[40];
+    int passed = 0;
+    for (int i = 0; i < 1000000; i++) {
+        int64_t now = SECOND + (int64_t)i * 60000; /* all of them within a minute */
+        snprintf(workflow_id, sizeof workflow_id, "w%d", i);
+        EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", workflow_id, now), 0);
+        if (i % 50 == 0)
+            passed += take(&fixture, LIMITS_EXTERNAL, "orders", "busy", now) == 0;
+    }
+    EXPECT(passed >= 179 && passed <= 184);
+    limits_tick(fixture.limits, 61 * SECOND);
+    EXPECT_EQ(shown(&fixture, "workflow_id_cache_size{domain=\"orders\"}"), 100);
+    limits_tick(fixture.limits, 70 * SECOND);
+    EXPECT_EQ(shown(&fixture, "workflow_id_cache_size{domain=\"orders\"}"), 0);
+    EXPECT(!limits_is_idle(fixture.limits)); /* the highest is still told */
+    limits_tick(fixture.limits, 90 * SECOND);
+    EXPECT(limits_is_idle(fixture.limits));
+    fixture_close(&fixture);
+}
+
+TEST(limits, the_metrics_tell_the_highest_rate_of_an_id_in_both_spellings, "H-014", "H-015")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "{}", 0);
+    for (int i = 0; i < 7; i++)
+        take(&fixture, LIMITS_EXTERNAL, "orders", "w", 5 * SECOND);
+    for (int i = 0; i < 3; i++)
+        take(&fixture, LIMITS_EXTERNAL, "orders", "v", 5 * SECOND);
+    take(&fixture, LIMITS_EXTERNAL, "orders", "w", 6 * SECOND);
+    take(&fixture, LIMITS_EXTERNAL, "orders", "v", 6 * SECOND);
+#define UPPER(end) "workflow_id_external_requests_max_requests_per_second" end "{domain=\"orders\"}"
+    EXPECT_EQ(shown(&fixture, UPPER("_upper")), 7);
+    EXPECT_EQ(shown(&fixture, UPPER("s_upper")), 7);
+    EXPECT_EQ(shown(&fixture, UPPER("_count")), 2);
+    EXPECT_EQ(shown(&fixture, UPPER("_sum")), 10);
+    EXPECT_EQ(shown(&fixture, UPPER("s_counts_sum")), 10);
+    limits_tick(fixture.limits, 30 * SECOND);
+    EXPECT_EQ(shown(&fixture, UPPER("_upper")), 0);
+    fixture_close(&fixture);
+}
+
+TEST(limits, the_log_names_the_offender_and_a_storm_does_not_fill_it, "H-016")
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 1}]\n", 0);
+    struct limits_key key = {"fc0c7fcb", "samples-domain", "test"};
+    for (int i = 0; i < 1000; i++)
+        limits_take(fixture.limits, LIMITS_EXTERNAL, &key, SECOND);
+    const char *lines = arena_text_of(fixture.arena, buffer_slice(&fixture.lines));
+    EXPECT(strstr(lines, "\"msg\":\"Rate limiting workflowID\"") != NULL);
+    EXPECT(strstr(lines, "\"request-type\":\"external\"") != NULL);
+    EXPECT(strstr(lines, "\"wf-domain-id\":\"fc0c7fcb\"") != NULL);
+    EXPECT(strstr(lines, "\"wf-domain-name\":\"samples-domain\"") != NULL);
+    EXPECT(strstr(lines, "\"wf-id\":\"test\"") != NULL);
+    EXPECT(strstr(lines, "\"service\":\"cadence-history\"") != NULL);
+    EXPECT(strstr(lines, "\"service\":\"cadenza\"") == NULL);
+    int count = 0;
+    for (const char *line = lines; *line != '\0'; line++)
+        count += *line == '\n';
+    EXPECT_EQ(count, 5);
+    fixture_close(&fixture);
+}
+
+TEST(limits, the_hottest_ids_come_first)
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDInternalRPS: [{value: 3}]\n", 0);
+    char workflow_id[40];
+    for (int i = 1; i <= 20; i++)
+        for (int k = 0; k < i; k++) {
+            snprintf(workflow_id, sizeof workflow_id, "w%d", i);
+            take(&fixture, i % 2 == 0 ? LIMITS_EXTERNAL : LIMITS_INTERNAL,
+                 i % 5 == 0 ? "other" : "orders", workflow_id, 3 * SECOND);
+        }
+    struct limits_rate *rates;
+    EXPECT_EQ(limits_hottest(fixture.limits, NULL, 3 * SECOND, 3, fixture.arena, &rates), 3);
+    EXPECT_TEXT(rates[0].workflow_id, "w20");
+    EXPECT_EQ(rates[0].rate[LIMITS_EXTERNAL], 20);
+    EXPECT(!rates[0].is_limited[LIMITS_EXTERNAL]);
+    EXPECT_TEXT(rates[1].workflow_id, "w19");
+    EXPECT_EQ(rates[1].rate[LIMITS_INTERNAL], 19);
+    EXPECT(rates[1].is_limited[LIMITS_INTERNAL]);
+    EXPECT_EQ(limits_hottest(fixture.limits, "other", 4 * SECOND, 9, fixture.arena, &rates), 4);
+    EXPECT_TEXT(rates[3].workflow_id, "w5");
+    EXPECT_EQ(limits_hottest(fixture.limits, NULL, 6 * SECOND, 9, fixture.arena, &rates), 0);
+    fixture_close(&fixture);
+}

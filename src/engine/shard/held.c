@@ -1,0 +1,172 @@
+/* held.c - rows and alarms whose run is not active here: they wait for their domain.
+ *
+ * They are held by the shard, which hears of every change of a domain (view.c), and never by a task
+ * list: a row that is held is in the store and known, and is not offered. A task that was on its
+ * list when its domain moved away comes back when somebody polls it: the start is refused, in the
+ * same breath its row is held, or, if the list had stored it and its row is gone, it gets another
+ * one. So nothing has to be tried again and again, and a failover to this cluster sets all of it
+ * going at once. */
+#include "base/check.h"
+#include "domain/active.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+/* --- rows of the outbox ---- */
+
+bool
+transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
+{
+    const struct shard_options *options = &tenure->shard->options;
+    const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
+    if (transfer->line.length > 0) /* it stands in its line, and its step finds out */
+        return true;
+    if (domain == NULL) /* whoever works on it finds that out */
+        return true;
+    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
+    return domain_active(domain, &attribute, options->group).status == ACTIVE_HERE;
+}
+
+void
+transfer_hold(struct tenure *tenure, struct transfer *transfer)
+{
+    check(list_is_empty(&transfer->node));
+    mark(transfer->is_errand ? "errand_held" : "task_held");
+    transfer->state = TRANSFER_HELD;
+    list_push_back(&tenure->outbox.held, &transfer->node);
+}
+
+static void
+outbox_wake(struct tenure *tenure, const struct domain *domain)
+{
+    struct outbox *outbox = &tenure->outbox;
+    errands_domain_changed(tenure);
+    list_each_safe(node, &outbox->held) {
+        struct transfer *transfer = list_entry(node, struct transfer, node);
+        if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
+            !transfer_is_active(tenure, transfer))
+            continue;
+#ifdef CADENZA_PLANT_held_row_sleeps
+        continue;
+#endif
+        mark("held_row_woken");
+        list_remove(node);
+        transfer->state = TRANSFER_WAITING;
+        list_push_back(&outbox->waiting, node);
+    }
+    fiber_cond_signal(&outbox->changed);
+}
+
+/* --- tasks that were on a list ---- */
+
+/* The row that the step put, once more. */
+static STORED(TransferRow) *
+transfer_from(const struct task *task, const struct run *run, struct arena *arena)
+{
+    const STORED(RunRecord) *core = run->core;
+    STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
+    bool is_activity = task->type == TASK_ACTIVITY;
+    row->format = RUN_RECORD_FORMAT;
+    row->type = is_activity ? CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_ACTIVITY
+                            : CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_DECISION;
+    row->domain_id = core->domain_id;
+    row->workflow_id = core->workflow_id;
+    row->run_id = core->run_id;
+    row->event_version =
+        core->n_versions == 0 ? 0 : core->versions[core->n_versions - 1]->event_version;
+    row->schedule_id = task->schedule_id;
+    row->attempt = task->attempt;
+    row->task_list = message_new(arena, API_TYPE(task_list));
+    row->task_list->name = (char *)task->list;
+    row->task_list->kind = task->kind == LIST_EPHEMERAL
+                               ? API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL)
+                               : API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    if (strcmp(task->domain_id, core->domain_id) != 0)
+        row->list_domain_id = (char *)task->domain_id;
+    row->created_time = task->created_time;
+    row->expiry_time = task->expiry_time;
+    if (core->active_cluster_selection_policy != NULL)
+        row->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
+    return row;
+}
+
+/* A list that had stored the task has nothing behind it: it gets a row. */
+static ticket_t
+keep_stored(struct tenure *tenure, const struct task *task, const struct run *run,
+            struct arena *arena)
+{
+    mark("stored_task_kept_by_shard");
+    check(tenure->ids.next < tenure->ids.end);
+    struct transfer_effect added = {.row = tenure->ids.next++,
+                                    .transfer = transfer_from(task, run, arena)};
+    struct batch *batch = tenure_batch(tenure, arena);
+    batch_put(batch, ROW_TRANSFER, transfer_key(added.row, arena),
+              message_encode(arena, &added.transfer->base));
+    ticket_t ticket = tenure_submit(tenure, batch);
+    outbox_enter(tenure, &(struct effects){.added = &added, .added_count = 1}, ticket);
+    return ticket;
+}
+
+ticket_t
+tenure_keep_task(struct tenure *tenure, const struct task *task, const struct run *run,
+                 struct arena *arena)
+{
+    if (task->row == 0)
+        return keep_stored(tenure, task, run, arena);
+    struct transfer *transfer = map64_get(tenure->outbox.known, task->row);
+    if (transfer != NULL && transfer->state == TRANSFER_OFFERED)
+        transfer_hold(tenure, transfer);
+    return writer_newest(tenure->writer);
+}
+
+/* --- alarms ---- */
+
+void
+alarm_hold(struct alarm *alarm)
+{
+    struct alarms *alarms = &alarm->tenure->alarms;
+    if (alarms->held_count >= alarms->count_max) { /* bounded: these are tried now and then */
+        alarm_delay(alarm);
+        return;
+    }
+    mark("alarm_held");
+    alarm->state = ALARM_HELD;
+    alarm->attempts = 0;
+    list_push_back(&alarms->held, &alarm->node);
+    alarms->held_count++;
+}
+
+/* Also those that are only tried now and then. One that is still not active is held again. */
+static void
+alarms_wake(struct tenure *tenure, const struct domain *domain)
+{
+    struct alarms *alarms = &tenure->alarms;
+    bool has_any = false;
+    list_each_safe(node, &alarms->held) {
+        struct alarm *alarm = list_entry(node, struct alarm, node);
+        if (strcmp(alarm->key.domain_id, domain->id) != 0)
+            continue;
+        list_remove(node);
+        alarms->held_count--;
+        alarm->state = ALARM_DELAYED;
+        list_push_back(&alarms->delayed, node);
+        alarms->delayed_count++;
+    }
+    list_each(node, &alarms->delayed) {
+        struct alarm *alarm = list_entry(node, struct alarm, node);
+        bool is_of_domain = strcmp(alarm->key.domain_id, domain->id) == 0;
+        if (is_of_domain)
+            alarm->retry_time = 0;
+        has_any = has_any || is_of_domain;
+    }
+    if (has_any)
+        fiber_cond_signal(&alarms->changed);
+}
+
+void
+held_wake(struct tenure *tenure, const struct domain *domain)
+{
+    outbox_wake(tenure, domain);
+    alarms_wake(tenure, domain);
+}

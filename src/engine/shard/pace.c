@@ -1,0 +1,205 @@
+/* pace.c - the limits of workflow ids: calls that are refused, tasks that wait for their turn.
+ *
+ * Tasks of an id that had too many stand in a queue of their own, in the order of their rows, and
+ * go one by one as the bucket of the id fills; those that come meanwhile stand behind them. Other
+ * ids pass by. Nothing is written, and nothing can be lost: a task that waits is a row of the
+ * outbox like one that nobody took. */
+#include "base/buffer.h"
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/errors.h"
+
+struct pace_queue {
+    struct priority_node turn;
+    struct list tasks; /* struct transfer; may be empty: all of them were dropped */
+    char key[];        /* domain id, NUL, workflow id, NUL */
+};
+
+void
+pace_init(struct tenure *tenure)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    pace->queues = map_new();
+    pace->tick_time = NEVER;
+}
+
+/* The tasks are the outbox's. */
+void
+pace_free(struct tenure *tenure)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    struct priority_node *turn;
+    while ((turn = priority_pop(&pace->turns)) != NULL)
+        memory_free(container_of(turn, struct pace_queue, turn));
+    priority_free(&pace->turns);
+    map_free(pace->queues);
+}
+
+/* False: the domain is gone, or not known here yet; then nobody is held off. */
+static bool
+limits_key_of(const struct shard *shard, const char *domain_id, const char *workflow_id,
+              struct limits_key *key)
+{
+    const struct domain *domain = domains_find_id(shard->options.domains, domain_id);
+    if (domain == NULL)
+        return false;
+    *key = (struct limits_key){domain_id, domain->name, workflow_id};
+    return true;
+}
+
+/* Something was counted: the limits want to know when time has passed. */
+static void
+start_ticking(struct tenure *tenure)
+{
+    struct outbox *outbox = &tenure->outbox;
+    if (outbox->pace.tick_time != NEVER)
+        return;
+    outbox->pace.tick_time = clock_monotonic() + NS_PER_S;
+    fiber_cond_signal(&outbox->changed);
+}
+
+/* --- calls ---- */
+
+struct error *
+shard_admit(struct shard *shard, const struct run_key *key, struct arena *arena)
+{
+    struct limits_key limited;
+    if (!limits_key_of(shard, key->domain_id, key->workflow_id, &limited))
+        return NULL;
+    int64_t wait = limits_take(shard->limits, LIMITS_EXTERNAL, &limited, clock_monotonic());
+    if (shard->tenure != NULL)
+        start_ticking(shard->tenure);
+    if (wait == 0)
+        return NULL;
+    return errors_service_busy(arena, ERRORS_BUSY_WORKFLOW_ID,
+                               "Too many requests for the workflow ID");
+}
+
+size_t
+shard_hottest(const struct shard *shard, const char *domain_id, size_t count_max,
+              struct arena *arena, struct limits_rate **rates)
+{
+    return limits_hottest(shard->limits, domain_id, clock_monotonic(), count_max, arena, rates);
+}
+
+/* --- tasks ---- */
+
+static struct slice
+queue_key(const struct pace_queue *queue)
+{
+    size_t domain = strlen(queue->key) + 1;
+    return slice_of(queue->key, domain + strlen(queue->key + domain));
+}
+
+static void
+queue_wait(struct pace *pace, struct pace_queue *queue, int64_t time)
+{
+    queue->turn.key = time;
+    queue->turn.sequence = ++pace->sequence;
+    priority_push(&pace->turns, &queue->turn);
+}
+
+static void
+queue_push(struct pace_queue *queue, struct transfer *transfer)
+{
+    transfer->state = TRANSFER_DELAYED;
+    list_push_back(&queue->tasks, &transfer->node);
+}
+
+static void
+queue_open(struct tenure *tenure, struct slice key, struct transfer *transfer, int64_t time)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    struct pace_queue *queue = memory_zalloc(1, sizeof *queue + key.length + 1);
+    memcpy(queue->key, key.data, key.length);
+    list_init(&queue->tasks);
+    map_put(pace->queues, key, queue);
+    queue_push(queue, transfer);
+    queue_wait(pace, queue, time);
+    fiber_cond_signal(&tenure->outbox.changed);
+}
+
+bool
+pace_holds(struct tenure *tenure, struct transfer *transfer)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    struct id_limits *limits = tenure->shard->limits;
+    const struct task *task = &transfer->task;
+    struct limits_key limited;
+    if (!limits_key_of(tenure->shard, task->run_domain_id, task->workflow_id, &limited))
+        return false;
+    start_ticking(tenure);
+    int64_t now = clock_monotonic();
+    struct buffer key = {0};
+    buffer_append(&key, slice_of(task->run_domain_id, strlen(task->run_domain_id) + 1));
+    buffer_append_text(&key, task->workflow_id);
+    struct pace_queue *queue = map_get(pace->queues, buffer_slice(&key));
+    int64_t wait = 0;
+    if (queue != NULL) {
+        limits_count(limits, LIMITS_INTERNAL, &limited, now);
+        queue_push(queue, transfer);
+    } else {
+        wait = limits_take(limits, LIMITS_INTERNAL, &limited, now);
+        if (wait > 0)
+            queue_open(tenure, buffer_slice(&key), transfer, now + wait);
+    }
+    buffer_free(&key);
+    return transfer->state == TRANSFER_DELAYED;
+}
+
+/* Lets as many go as there are tokens; returns when the next one may, 0: none is left. */
+static int64_t
+queue_let_go(struct tenure *tenure, struct pace_queue *queue, int64_t now)
+{
+    const char *workflow_id = queue->key + strlen(queue->key) + 1;
+    while (!list_is_empty(&queue->tasks)) {
+        struct limits_key limited;
+        int64_t wait = 0;
+        if (limits_key_of(tenure->shard, queue->key, workflow_id, &limited))
+            wait = limits_take_again(tenure->shard->limits, LIMITS_INTERNAL, &limited, now);
+        if (wait > 0)
+            return now + wait;
+        struct list *node = list_pop_front(&queue->tasks);
+        struct transfer *transfer = list_entry(node, struct transfer, node);
+        check(transfer->state == TRANSFER_DELAYED);
+        transfer->state = TRANSFER_WAITING;
+        transfer->is_paced = true;
+        list_push_back(&tenure->outbox.waiting, node);
+    }
+    return 0;
+}
+
+static void
+tick(struct tenure *tenure, int64_t now)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    struct id_limits *limits = tenure->shard->limits;
+    limits_tick(limits, now);
+    pace->tick_time = limits_is_idle(limits) ? NEVER : now + NS_PER_S;
+}
+
+int64_t
+pace_wake(struct tenure *tenure)
+{
+    struct pace *pace = &tenure->outbox.pace;
+    int64_t now = clock_monotonic();
+    struct priority_node *first;
+    while ((first = priority_first(&pace->turns)) != NULL && first->key <= now) {
+        struct pace_queue *queue =
+            container_of(priority_pop(&pace->turns), struct pace_queue, turn);
+        int64_t next = queue_let_go(tenure, queue, now);
+        if (next > 0) {
+            queue_wait(pace, queue, next);
+            continue;
+        }
+        check(map_remove(pace->queues, queue_key(queue)) == queue);
+        memory_free(queue);
+    }
+    if (pace->tick_time <= now)
+        tick(tenure, now);
+    int64_t next = first == NULL ? NEVER : first->key;
+    return next < pace->tick_time ? next : pace->tick_time;
+}

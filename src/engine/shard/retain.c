@@ -1,0 +1,186 @@
+/* retain.c - a closed run is deleted when its alarm rings, after the retention of its domain.
+ *
+ * Its rows go in portions, each a batch of its own, so that a long run does not stop the shard. The
+ * first portion says in the core record that the run is going, which hides it from everybody, and
+ * takes the current-run record along if the run is still the current one. The last takes the core
+ * record and the alarm's row. So a crash in between leaves a run that nobody sees and an alarm that
+ * rings again, and a run that fits into one portion goes in one commit.
+ *
+ * Not while a step of the run is undurable or somebody waits for news of it: the alarm is tried
+ * again later. */
+#include "base/check.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/errors.h"
+#include "wire/message.h"
+
+#define PORTION 1000 /* events, or pending rows, that go at a time */
+
+/* One portion of a deletion on its way. */
+struct deletion {
+    struct tenure *tenure;
+    const struct run_key *key;
+    struct arena *arena;
+    struct workflow *workflow; /* locked */
+    struct loaded_run *loaded;
+    struct slice pending_to; /* pending rows before this go with the portion; empty: all */
+    bool is_last;
+};
+
+/* --- what is in the way ---- */
+
+static struct error *
+check_idle(const struct deletion *deletion)
+{
+    struct tenure *tenure = deletion->tenure;
+    const STORED(RunRecord) *core = deletion->loaded->run->core;
+    if (core->delete_time <= clock_wall() && deletion->loaded->undurable == 0 &&
+        !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer))
+        return NULL;
+    mark("deletion_put_off");
+    return error_new(deletion->arena, ERR_BUSY, "run %s is still in use", deletion->key->run_id);
+}
+
+/* --- the rows ---- */
+
+/* How far the portion reaches into what is pending. Yields. */
+static struct error *
+find_pending(struct deletion *deletion)
+{
+    struct shard *shard = deletion->tenure->shard;
+    struct slice prefix = run_row_key(deletion->key, deletion->arena);
+    struct rows rows;
+    struct scan scan = {.partition = shard->partition,
+                        .kind = ROW_PENDING,
+                        .from = prefix,
+                        .to = key_after_prefix(prefix, deletion->arena),
+                        .rows_max = PORTION};
+    struct error *err = store_scan(shard->options.store, &scan, deletion->arena, &rows);
+    if (err != NULL)
+        return err;
+    deletion->pending_to =
+        rows.has_more ? key_after(rows.row[rows.count - 1].key, deletion->arena) : scan.to;
+    deletion->is_last = !rows.has_more;
+    return NULL;
+}
+
+/* The history goes from its end. */
+static void
+put_history(struct deletion *deletion, struct batch *batch)
+{
+    struct run *run = deletion->loaded->run;
+    STORED(RunRecord) *core = run->core;
+    struct history_branch branch = run_branch(run);
+    int64_t end = core->deleted_from == 0 ? core->next_event_id : core->deleted_from;
+    int64_t from = end > PORTION ? end - PORTION : 1;
+    batch_delete_nodes(batch, &branch, from);
+    deletion->is_last = deletion->is_last && from == 1;
+    core->deleted_from = from;
+}
+
+static void
+put_current(const struct deletion *deletion, struct batch *batch)
+{
+    struct workflow *workflow = deletion->workflow;
+    const STORED(CurrentRecord) *current = workflow->current;
+    if (current == NULL || strcmp(current->run_id, deletion->key->run_id) != 0)
+        return;
+    batch_delete(batch, ROW_CURRENT,
+                 current_key(workflow->domain_id, workflow->workflow_id, deletion->arena));
+    workflow_set_current(workflow, NULL);
+}
+
+static void
+put_core(const struct deletion *deletion, struct batch *batch)
+{
+    const struct run *run = deletion->loaded->run;
+    struct slice key = run_row_key(deletion->key, deletion->arena);
+    if (deletion->is_last) {
+        batch_delete(batch, ROW_RUN, key);
+        alarms_drop(deletion->tenure, run, batch);
+    } else {
+        batch_put(batch, ROW_RUN, key, message_encode(deletion->arena, &run->core->base));
+    }
+}
+
+/* Submits the portion. No yield. */
+static ticket_t
+delete_portion(struct deletion *deletion)
+{
+    struct tenure *tenure = deletion->tenure;
+    struct batch *batch = tenure_batch(tenure, deletion->arena);
+    struct slice prefix = run_row_key(deletion->key, deletion->arena);
+#ifndef CADENZA_PLANT_half_deleted_is_seen
+    deletion->loaded->run->core->is_deleting = true;
+#endif
+    batch_delete_range(batch, ROW_PENDING, prefix, deletion->pending_to);
+    put_history(deletion, batch);
+    put_current(deletion, batch);
+    put_core(deletion, batch);
+    ticket_t ticket = tenure_submit(tenure, batch);
+    struct aftermath *aftermath = workflow_add_aftermath(tenure, deletion->workflow, ticket);
+    aftermath_add_run(aftermath, deletion->loaded);
+    mark(deletion->is_last ? "run_deleted" : "run_deleted_in_part");
+    return ticket;
+}
+
+/* --- all of it ---- */
+
+/* Is it a closed run that has to go by this alarm? *is_closed is said for others too. */
+static bool
+is_due(const struct deletion *deletion, uint64_t row, bool *is_closed)
+{
+    const struct run *run = deletion->loaded == NULL ? NULL : deletion->loaded->run;
+    *is_closed = run == NULL || !run_is_open(run);
+    return run != NULL && *is_closed && run->core->alarm_row == row;
+}
+
+/* Under the lock. *ticket: of the portion, 0: none is left. Yields. */
+static struct error *
+delete_locked(struct deletion *deletion, uint64_t row, bool *is_closed, ticket_t *ticket)
+{
+    struct tenure *tenure = deletion->tenure;
+    *ticket = 0;
+    struct error *err = workflow_load_current(tenure, deletion->workflow, deletion->arena);
+    if (err == NULL)
+        err = workflow_load_run(tenure, deletion->workflow, deletion->key->run_id, deletion->arena,
+                                &deletion->loaded);
+    if (err != NULL || !is_due(deletion, row, is_closed))
+        return err;
+    err = check_idle(deletion);
+    if (err == NULL)
+        err = find_pending(deletion);
+    if (err == NULL && tenure->is_over)
+        err = tenure_error(tenure, deletion->arena);
+    if (err == NULL)
+        err = check_idle(deletion); /* the scan let others run */
+    if (err == NULL) {
+        NO_YIELD
+        {
+            *ticket = delete_portion(deletion);
+        }
+    }
+    return err;
+}
+
+struct error *
+tenure_delete_closed(struct tenure *tenure, const struct run_key *key, uint64_t row,
+                     struct arena *arena, bool *is_closed)
+{
+    struct deletion deletion = {.tenure = tenure, .key = key, .arena = arena};
+    *is_closed = false;
+    while (!deletion.is_last) {
+        ticket_t ticket;
+        struct error *err = workflow_lock(tenure, key, arena, &deletion.workflow);
+        if (err != NULL)
+            return err;
+        err = delete_locked(&deletion, row, is_closed, &ticket);
+        workflow_unlock(tenure, deletion.workflow); /* others go on between two portions */
+        if (err == NULL && ticket != 0)
+            err = tenure_wait(tenure, ticket, arena);
+        if (err != NULL || ticket == 0)
+            return err;
+    }
+    return NULL;
+}

@@ -1,0 +1,431 @@
+/* settings.c - see settings.h. In memory a key's entries are a JSON array, as in its row. */
+#include "settings/settings.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/check.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/vector.h"
+#include "config/value.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/sync.h"
+#include "store/key.h"
+
+#define ORIGIN          "stored settings"
+#define DUMPED          (JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
+#define SIZE_MAX_OF_KEY ((size_t)1 << 20)
+
+struct settings {
+    struct store *store;
+    struct dynamic *dynamic;
+    struct fiber_mutex lock; /* one change at a time */
+    uint64_t guard;
+    json_t *keys; /* name → array of {value, constraints} */
+};
+
+/* --- JSON and back ---- */
+
+static int
+append(const char *bytes, size_t size, void *buffer)
+{
+    buffer_append(buffer, slice_of(bytes, size));
+    return 0;
+}
+
+static const char *
+json_text(const json_t *json, struct arena *arena)
+{
+    struct buffer buffer = {0};
+    int failed = json_dump_callback(json, append, &buffer, DUMPED);
+    check(failed == 0);
+    const char *text = arena_text_of(arena, buffer_slice(&buffer));
+    buffer_free(&buffer);
+    return text;
+}
+
+/* NULL: it is no JSON. */
+static json_t *
+read_json(const char *text)
+{
+    return json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+}
+
+static struct error *
+constraints_json(const struct setting_constraint *constraints, size_t count, struct arena *arena,
+                 json_t **json)
+{
+    *json = json_object();
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = read_json(constraints[i].json);
+        if (value == NULL) {
+            json_decref(*json);
+            return error_new(arena, ERR_BAD_REQUEST, "constraint %s: its value is no JSON.",
+                             constraints[i].name);
+        }
+        json_object_set_new(*json, constraints[i].name, value);
+    }
+    return NULL;
+}
+
+static struct error *
+setting_json(const struct setting *setting, struct arena *arena, json_t **json)
+{
+    *json = json_array();
+    struct error *err = NULL;
+    for (size_t i = 0; i < setting->count && err == NULL; i++) {
+        const struct setting_entry *entry = &setting->entries[i];
+        json_t *value = read_json(entry->json), *constraints = NULL;
+        if (value == NULL)
+            err = error_new(arena, ERR_BAD_REQUEST, "%s: a value is no JSON.", setting->name);
+        else
+            err =
+                constraints_json(entry->constraints, entry->constraint_count, arena, &constraints);
+        if (err == NULL)
+            json_array_append_new(
+                *json, json_pack("{s:o, s:o}", "value", value, "constraints", constraints));
+        else
+            json_decref(value);
+    }
+    if (err != NULL)
+        json_decref(*json);
+    return err;
+}
+
+static void
+fill_entry(struct setting_entry *entry, const json_t *json, struct arena *arena)
+{
+    json_t *constraints = json_object_get(json, "constraints"), *value;
+    const char *name;
+    entry->json = json_text(json_object_get(json, "value"), arena);
+    entry->constraints =
+        arena_zalloc(arena, json_object_size(constraints) + 1, sizeof *entry->constraints);
+    json_object_foreach(constraints, name, value)
+    {
+        entry->constraints[entry->constraint_count++] =
+            (struct setting_constraint){arena_text(arena, name), json_text(value, arena)};
+    }
+}
+
+static void
+fill_setting(struct setting *setting, const char *name, const json_t *array, struct arena *arena)
+{
+    setting->name = arena_text(arena, name);
+    setting->count = json_array_size(array);
+    setting->entries = arena_zalloc(arena, setting->count + 1, sizeof *setting->entries);
+    for (size_t i = 0; i < setting->count; i++)
+        fill_entry(&setting->entries[i], json_array_get(array, i), arena);
+}
+
+/* --- life ---- */
+
+static struct slice
+row_key(const char *name, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_text(&key, slice_text(name));
+    return key_end(&key);
+}
+
+/* Reads all rows. Yields. */
+static struct error *
+read_rows(struct settings *settings, struct arena *arena)
+{
+    struct rows rows;
+    struct scan scan = {.partition = PARTITION_OF_SETTINGS, .kind = ROW_SETTING};
+    struct error *err =
+        store_guard(settings->store, PARTITION_OF_SETTINGS, arena, &settings->guard);
+    if (err == NULL)
+        err = store_scan(settings->store, &scan, arena, &rows);
+    if (err != NULL)
+        return err;
+    json_object_clear(settings->keys);
+    for (size_t i = 0; i < rows.count; i++) {
+        json_t *array = read_json(arena_text_of(arena, rows.row[i].value));
+        struct slice key = rows.row[i].key;
+        struct slice name;
+        if (array == NULL || !key_take_text(&key, arena, &name)) {
+            json_decref(array);
+            return error_new(arena, ERR_CORRUPT, "a stored setting cannot be read");
+        }
+        json_object_set_new(settings->keys, arena_text_of(arena, name), array);
+    }
+    return NULL;
+}
+
+static struct error *
+put_in_force(struct settings *settings, struct arena *arena)
+{
+    const char *text = json_text(settings->keys, arena);
+    return dynamic_load_stored(settings->dynamic, slice_text(text), ORIGIN, arena);
+}
+
+struct error *
+settings_open(struct store *store, struct dynamic *dynamic, struct arena *arena,
+              struct settings **opened)
+{
+    check(loop_index(loop_self()) == 0);
+    struct settings *settings = memory_zalloc(1, sizeof *settings);
+    settings->store = store;
+    settings->dynamic = dynamic;
+    settings->keys = json_object();
+    fiber_mutex_init(&settings->lock);
+    struct error *err = read_rows(settings, arena);
+    if (err == NULL)
+        err = put_in_force(settings, arena);
+    if (err != NULL) {
+        settings_close(settings);
+        return err;
+    }
+    *opened = settings;
+    return NULL;
+}
+
+void
+settings_close(struct settings *settings)
+{
+    if (settings == NULL)
+        return;
+    json_decref(settings->keys);
+    memory_free(settings);
+}
+
+/* --- changing: on loop 0 ---- */
+
+struct change {
+    struct settings *settings;
+    const char *name;
+    json_t *entries; /* the new ones; NULL: see `without` */
+    json_t *without; /* entries with these constraints go; NULL: all do */
+    struct arena *arena;
+    struct error *err;
+};
+
+static json_t *
+entries_without(json_t *entries, json_t *constraints)
+{
+    json_t *left = json_array();
+    size_t index;
+    json_t *entry;
+    json_array_foreach(entries, index, entry)
+    {
+        if (!json_equal(json_object_get(entry, "constraints"), constraints))
+            json_array_append(left, entry);
+    }
+    return left;
+}
+
+/* All keys as they will be; the caller lets go of it. */
+static json_t *
+keys_after(const struct change *change)
+{
+    json_t *keys = json_copy(change->settings->keys);
+    json_t *entries = json_incref(change->entries);
+    if (entries == NULL && change->without != NULL)
+        entries = entries_without(json_object_get(keys, change->name), change->without);
+    if (json_array_size(entries) == 0)
+        json_object_del(keys, change->name);
+    else
+        json_object_set(keys, change->name, entries);
+    json_decref(entries);
+    return keys;
+}
+
+static struct error *
+commit(struct change *change, json_t *keys)
+{
+    struct settings *settings = change->settings;
+    struct arena *arena = change->arena;
+    struct batch *batch = batch_new(arena, PARTITION_OF_SETTINGS, settings->guard + 1);
+    const json_t *entries = json_object_get(keys, change->name);
+    struct slice key = row_key(change->name, arena);
+    if (entries == NULL)
+        batch_delete(batch, ROW_SETTING, key);
+    else
+        batch_put(batch, ROW_SETTING, key, slice_text(json_text(entries, arena)));
+    return store_commit(settings->store, batch, settings->guard, arena);
+}
+
+/* Locked. */
+static struct error *
+change_keys(struct change *change)
+{
+    struct settings *settings = change->settings;
+    json_t *keys = keys_after(change);
+    const char *text = json_text(keys, change->arena);
+    struct error *err = NULL;
+    if (strlen(text) > SIZE_MAX_OF_KEY)
+        err = error_new(change->arena, ERR_BAD_REQUEST, "%s: too much to store.", change->name);
+    if (err == NULL)
+        err = dynamic_check(slice_text(text), ORIGIN, change->arena);
+    if (err != NULL) {
+        json_decref(keys);
+        return err;
+    }
+    err = commit(change, keys);
+    json_decref(keys);
+    struct error *reading = read_rows(settings, change->arena); /* what is true now */
+    if (reading == NULL)
+        reading = put_in_force(settings, change->arena);
+    return err != NULL ? err : reading;
+}
+
+static void
+change_on_loop(void *argument)
+{
+    struct change *change = argument;
+    change->err = fiber_mutex_lock(&change->settings->lock, change->arena);
+    if (change->err != NULL)
+        return;
+    change->err = change_keys(change);
+    fiber_mutex_unlock(&change->settings->lock);
+}
+
+static struct error *
+check_name(const char *name, struct arena *arena)
+{
+    if (dynamic_find_key(name) != DYNAMIC_KEY_COUNT)
+        return NULL;
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "%s is no dynamic setting of this server; cadenza config keys shows them.",
+                     name);
+}
+
+static struct error *
+run_change(struct change *change)
+{
+    struct error *err = check_name(change->name, change->arena);
+    if (err == NULL)
+        err = loop_call(loop_at(0), change_on_loop, change, change->arena);
+    if (err == NULL)
+        err = change->err;
+    json_decref(change->entries);
+    json_decref(change->without);
+    return err;
+}
+
+struct error *
+settings_update(struct settings *settings, const struct setting *setting, struct arena *arena)
+{
+    struct change change = {.settings = settings, .name = setting->name, .arena = arena};
+    struct error *err = setting_json(setting, arena, &change.entries);
+    return err != NULL ? err : run_change(&change);
+}
+
+struct error *
+settings_restore(struct settings *settings, const char *name,
+                 const struct setting_constraint *constraints, size_t count, struct arena *arena)
+{
+    struct change change = {.settings = settings, .name = name, .arena = arena};
+    struct error *err = NULL;
+    if (constraints != NULL)
+        err = constraints_json(constraints, count, arena, &change.without);
+    return err != NULL ? err : run_change(&change);
+}
+
+/* --- reading ---- */
+
+struct listing {
+    struct settings *settings;
+    const char *name;
+    struct arena *arena;
+    struct setting *found;
+    size_t count;
+};
+
+static void
+list_on_loop(void *argument)
+{
+    struct listing *listing = argument;
+    json_t *keys = listing->settings->keys, *array;
+    const char *name;
+    listing->found =
+        arena_zalloc(listing->arena, json_object_size(keys) + 1, sizeof *listing->found);
+    json_object_foreach(keys, name, array)
+    {
+        if (listing->name[0] == '\0' || strcmp(listing->name, name) == 0)
+            fill_setting(&listing->found[listing->count++], name, array, listing->arena);
+    }
+}
+
+static int
+compare_names(const void *one, const void *other)
+{
+    return strcmp(((const struct setting *)one)->name, ((const struct setting *)other)->name);
+}
+
+struct error *
+settings_list(struct settings *settings, const char *name, struct arena *arena,
+              struct setting **found, size_t *count)
+{
+    struct listing listing = {.settings = settings, .name = name, .arena = arena};
+    struct error *err = loop_call(loop_at(0), list_on_loop, &listing, arena);
+    if (err != NULL)
+        return err;
+    qsort(listing.found, listing.count, sizeof *listing.found, compare_names);
+    *found = listing.found;
+    *count = listing.count;
+    return NULL;
+}
+
+static json_t *
+value_json(const struct value *value, struct arena *arena)
+{
+    switch (value->type) {
+    case KEY_INTEGER:
+        return json_integer(value->integer);
+    case KEY_NUMBER:
+        return json_real(value->number);
+    case KEY_FLAG:
+        return json_boolean(value->integer != 0);
+    case KEY_DURATION:
+        return json_string(text_format_duration(arena, value->integer));
+    case KEY_TEXT:
+        return json_string(value->text);
+    case KEY_LIST: {
+        json_t *list = json_array();
+        for (const char *const *text = value->list; *text != NULL; text++)
+            json_array_append_new(list, json_string(*text));
+        return list;
+    }
+    case KEY_IGNORED:
+        break;
+    }
+    unreachable("a dynamic key of type %d", (int)value->type);
+}
+
+/* A constraint as the settings are asked with: texts without quotes. */
+static const char *
+plain_text(const char *json, struct arena *arena)
+{
+    json_t *value = read_json(json);
+    const char *text = arena_text(arena, json_is_string(value) ? json_string_value(value) : json);
+    json_decref(value);
+    return text;
+}
+
+struct error *
+settings_get(const struct settings *settings, const char *name,
+             const struct setting_constraint *constraints, size_t count, struct arena *arena,
+             const char **json)
+{
+    struct error *err = check_name(name, arena);
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    for (size_t i = 0; i < count && err == NULL; i++)
+        if (!dynamic_filter_set(&filter, constraints[i].name,
+                                plain_text(constraints[i].json, arena)))
+            err = error_new(arena, ERR_BAD_REQUEST, "%s is no constraint, or its value is none.",
+                            constraints[i].name);
+    if (err != NULL)
+        return err;
+    json_t *value =
+        value_json(dynamic_value(settings->dynamic, dynamic_find_key(name), &filter), arena);
+    *json = json_text(value, arena);
+    json_decref(value);
+    return NULL;
+}

@@ -1,0 +1,153 @@
+/* settings_test.c - settings that are stored: over the file, durable, checked. */
+#include "settings/settings.h"
+
+#include "base/test.h"
+#include "fiber/linux/linux.h"
+#include "store/memory/memory.h"
+
+#define KEY "frontend.maxBadBinaries"
+
+struct world {
+    struct arena *arena;
+    struct memory_base *base;
+    struct store *store;
+    struct dynamic *dynamic;
+    struct settings *settings;
+};
+
+static void
+world_open(struct world *world, struct memory_base *base)
+{
+    world->arena = arena_new(0);
+    world->base = base;
+    world->store = memory_open(base);
+    world->dynamic = dynamic_new(NULL);
+    EXPECT_OK(dynamic_load(world->dynamic,
+                           slice_text(KEY ":\n- value: 7\n- value: 8\n"
+                                          "  constraints: {domainName: orders}\n"),
+                           "d.yaml", world->arena));
+    EXPECT_OK(settings_open(world->store, world->dynamic, world->arena, &world->settings));
+}
+
+static void
+world_close(struct world *world)
+{
+    settings_close(world->settings);
+    store_close(world->store);
+    dynamic_free(world->dynamic);
+    arena_free(world->arena);
+}
+
+static int64_t
+ask(struct world *world, const char *domain)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain;
+    return dynamic_integer(world->dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter);
+}
+
+static struct error *
+update(struct world *world, const char *name, const char *json, const char *domain)
+{
+    struct setting_constraint constraint = {"domainName", domain};
+    struct setting_entry entry = {
+        .json = json, .constraints = &constraint, .constraint_count = domain == NULL ? 0 : 1};
+    struct setting setting = {.name = name, .entries = &entry, .count = 1};
+    return settings_update(world->settings, &setting, world->arena);
+}
+
+static void
+over_the_file(void *base)
+{
+    struct world world;
+    world_open(&world, base);
+    EXPECT_EQ(ask(&world, "orders"), 8);
+    EXPECT_OK(update(&world, KEY, "9", "\"orders\""));
+    EXPECT_EQ(ask(&world, "orders"), 9);
+    EXPECT_EQ(ask(&world, "other"), 7); /* no stored entry fits: the file is asked */
+    EXPECT_OK(update(&world, KEY, "11", NULL));
+    EXPECT_EQ(ask(&world, "orders"), 11); /* the entries of a key are replaced */
+    EXPECT_EQ(ask(&world, "other"), 11);
+    world_close(&world);
+
+    world_open(&world, base); /* a restart */
+    EXPECT_EQ(ask(&world, "orders"), 11);
+    struct setting *found;
+    size_t count;
+    EXPECT_OK(settings_list(world.settings, "", world.arena, &found, &count));
+    EXPECT_EQ(count, 1);
+    EXPECT_TEXT(found[0].name, KEY);
+    EXPECT_TEXT(found[0].entries[0].json, "11");
+    EXPECT_OK(settings_restore(world.settings, KEY, NULL, 0, world.arena));
+    EXPECT_EQ(ask(&world, "orders"), 8);
+    EXPECT_OK(settings_list(world.settings, KEY, world.arena, &found, &count));
+    EXPECT_EQ(count, 0);
+    world_close(&world);
+}
+
+static void
+in_a_loop(void (*function)(void *base))
+{
+    struct memory_base *base = memory_base_new(1);
+    linux_run(&(struct linux_options){.loops = 1}, function, base);
+    memory_base_free(base);
+}
+
+TEST(settings, what_is_stored_stands_over_the_file_and_stays_after_a_restart, "H-022")
+{
+    in_a_loop(over_the_file);
+}
+
+static void
+refused(void *base)
+{
+    struct world world;
+    world_open(&world, base);
+    struct error *err = update(&world, KEY, "\"many\"", NULL);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, KEY ": expected an integer") != NULL);
+    EXPECT_KIND(update(&world, KEY, "[", NULL), ERR_BAD_REQUEST);
+    EXPECT_KIND(update(&world, KEY, "1", "{"), ERR_BAD_REQUEST);
+    err = update(&world, "no.such.key", "1", NULL);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "no.such.key is no dynamic setting") != NULL);
+    EXPECT_EQ(ask(&world, "orders"), 8);
+    struct setting *found;
+    size_t count;
+    EXPECT_OK(settings_list(world.settings, "", world.arena, &found, &count));
+    EXPECT_EQ(count, 0);
+    world_close(&world);
+}
+
+TEST(settings, what_would_not_be_taken_from_a_file_is_refused_and_changes_nothing, "H-022")
+{
+    in_a_loop(refused);
+}
+
+static void
+some_entries(void *base)
+{
+    struct world world;
+    world_open(&world, base);
+    struct setting_constraint of_orders = {"domainName", "\"orders\""};
+    struct setting_entry entries[] = {
+        {.json = "20", .constraints = &of_orders, .constraint_count = 1}, {.json = "21"}};
+    struct setting setting = {.name = KEY, .entries = entries, .count = 2};
+    EXPECT_OK(settings_update(world.settings, &setting, world.arena));
+    const char *json;
+    EXPECT_OK(settings_get(world.settings, KEY, &of_orders, 1, world.arena, &json));
+    EXPECT_TEXT(json, "20");
+    EXPECT_OK(settings_get(world.settings, KEY, NULL, 0, world.arena, &json));
+    EXPECT_TEXT(json, "21");
+    EXPECT_OK(
+        settings_get(world.settings, "frontend.failoverCoolDown", NULL, 0, world.arena, &json));
+    EXPECT_TEXT(json, "\"0s\"");
+    EXPECT_OK(settings_restore(world.settings, KEY, &of_orders, 1, world.arena));
+    EXPECT_EQ(ask(&world, "orders"), 21);
+    world_close(&world);
+}
+
+TEST(settings, entries_are_restored_by_their_constraints, "H-022")
+{
+    in_a_loop(some_entries);
+}

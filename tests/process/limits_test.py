@@ -1,0 +1,308 @@
+"""One workflow id that is used too much: the real binary, its dynamic file, and real clients."""
+
+import asyncio
+import json
+import statistics
+import sys
+import time
+from datetime import timedelta
+
+import grpc
+from cadence import workflow
+from cadence.api.v1 import (
+    common_pb2,
+    history_pb2,
+    service_domain_pb2 as domain_api,
+    service_workflow_pb2 as workflow_api,
+    tasklist_pb2,
+)
+from cadence.client import Client
+from cadence.worker import Registry, Worker
+from google.protobuf import duration_pb2
+
+import support
+
+LIST = "limits-list"
+SECONDS = 4  # of a storm
+IN_FLIGHT = 8
+REFUSAL = "Too many requests for the workflow ID"
+# The example with which the feature was announced, as it stood there.
+EXAMPLE = """\
+history.workflowIDCacheExternalEnabled:
+- value: true
+  constraints: {}
+history.workflowIDExternalRateLimitEnabled:
+- value: false
+  constraints:
+    domainName: samples-domain
+- value: true
+  constraints: {}
+history.workflowIDExternalRPS:
+- value: 100
+  constraints: {}
+"""
+REQUEST = workflow_api.SignalWithStartWorkflowExecutionRequest
+RESPONSE = workflow_api.SignalWithStartWorkflowExecutionResponse
+registry = Registry()
+
+
+@registry.activity()
+async def quick(number: int) -> int:
+    return number
+
+
+@registry.workflow()
+class Loop:
+    """One activity after the other over a long list."""
+
+    @workflow.run
+    async def run(self, count: int) -> int:
+        for number in range(count):
+            await quick.with_options(schedule_to_close_timeout=timedelta(minutes=2)).execute(number)
+        return count
+
+
+def serve(binary, folder, settings):
+    """A server that follows a dynamic file with these settings."""
+    (folder / "dynamic.yaml").write_text(settings)
+    return support.Server(binary, folder / "data", "--dynamic-config", str(folder / "dynamic.yaml"))
+
+
+async def register(server, *names):
+    async with Client(domain=names[0], target=server.grpc) as client:
+        for name in names:
+            await client.domain_stub.RegisterDomain(
+                domain_api.RegisterDomainRequest(
+                    name=name,
+                    workflow_execution_retention_period=duration_pb2.Duration(seconds=86400),
+                )
+            )
+
+
+def signal_with_start(domain, workflow_id, number):
+    return REQUEST(
+        start_request=workflow_api.StartWorkflowExecutionRequest(
+            domain=domain,
+            workflow_id=workflow_id,
+            workflow_type=common_pb2.WorkflowType(name="waits"),
+            task_list=tasklist_pb2.TaskList(name="nobody"),
+            execution_start_to_close_timeout=duration_pb2.Duration(seconds=600),
+            task_start_to_close_timeout=duration_pb2.Duration(seconds=10),
+            request_id=f"{domain}-{workflow_id}-{number}",
+        ),
+        signal_name="go",
+    )
+
+
+class Storm:
+    """Calls on one workflow id, as fast as they are answered. Not through the client's own retries:
+    it would wait, as it should."""
+
+    def __init__(self, server):
+        self.channel = grpc.aio.insecure_channel(server.grpc)
+        self.call = self.channel.unary_unary(
+            "/uber.cadence.api.v1.WorkflowAPI/SignalWithStartWorkflowExecution",
+            request_serializer=REQUEST.SerializeToString,
+            response_deserializer=RESPONSE.FromString,
+        )
+        self.passed = self.refused = self.number = 0
+
+    async def one(self, domain, workflow_id):
+        self.number += 1
+        headers = (("rpc-caller", "test"), ("rpc-service", "cadence-frontend"))
+        try:
+            await self.call(
+                signal_with_start(domain, workflow_id, self.number), metadata=headers, timeout=30
+            )
+            self.passed += 1
+        except grpc.aio.AioRpcError as error:
+            assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
+            assert error.details() == REFUSAL, error
+            self.refused += 1
+
+    async def rage(self, domain, workflow_id, seconds):
+        end = time.monotonic() + seconds
+
+        async def caller():
+            while time.monotonic() < end:
+                await self.one(domain, workflow_id)
+
+        began = time.monotonic()
+        await asyncio.gather(*(caller() for _ in range(IN_FLIGHT)))
+        return time.monotonic() - began
+
+
+async def median_latency(storm, domain, workflow_id, count):
+    times = []
+    for _ in range(count):
+        began = time.monotonic()
+        await storm.one(domain, workflow_id)
+        times.append(time.monotonic() - began)
+        await asyncio.sleep(0.02)  # a calm id stays below the limit
+    return statistics.median(times)
+
+
+def metric(server, name, domain):
+    """The value of a series that has just the label of the domain."""
+    line = f'{name}{{domain="{domain}"}} '
+    found = [x for x in support.get(server.http, "/metrics")[1].splitlines() if x.startswith(line)]
+    return float(found[0][len(line) :]) if found else 0.0
+
+
+@support.proves("H-003", "H-004", "H-005", "H-006", "H-014", "H-015", "H-016")
+def test_the_example_limits_one_domain_and_only_watches_the_other(binary, folder):
+    async def body(server):
+        await register(server, "orders", "samples-domain")
+        limited, shadow, neighbour = Storm(server), Storm(server), Storm(server)
+        before = await median_latency(neighbour, "orders", "calm", 30)
+        raging = asyncio.create_task(limited.rage("orders", "busy", SECONDS))
+        during = await median_latency(neighbour, "orders", "calm", 30)
+        took = await raging
+        await shadow.rage("samples-domain", "busy", SECONDS)
+        print(
+            f"   in {took:.1f} s {limited.passed} passed and {limited.refused} were refused;"
+            f" in the shadow {shadow.passed} passed;"
+            f" a neighbour's median {before * 1000:.2f} ms before, {during * 1000:.2f} ms during"
+        )
+        assert 0.95 * 100 * took <= limited.passed <= 100 * took + 100, limited.passed
+        assert limited.refused > 0 and neighbour.refused == 0 and shadow.refused == 0
+        name = "workflow_id_external_requests_ratelimited"
+        assert metric(server, name, "orders") == limited.refused
+        if shadow.passed > 100 * SECONDS + 200:  # else this machine was too slow to go above
+            assert metric(server, name, "samples-domain") > 0
+        upper = "workflow_id_external_requests_max_requests_per_second_upper"
+        assert metric(server, upper, "orders") > 100
+        lines = [x for x in server.lines() if x["msg"] == "Rate limiting workflowID"]
+        line = next(x for x in lines if x["wf-domain-name"] == "orders")
+        assert line["level"] == "info" and line["service"] == "cadence-history", line
+        assert line["request-type"] == "external" and line["wf-id"] == "busy", line
+        assert line["wf-domain-id"] and line["logging-call-at"] and line["ts"], line
+        assert len(lines) < 200, "a storm must not fill the log"
+
+    with serve(binary, folder, EXAMPLE) as server:
+        asyncio.run(body(server))
+
+
+@support.proves("H-002", "H-019")
+def test_a_changed_file_holds_soon_and_a_broken_one_changes_nothing(binary, folder):
+    def write(text):
+        (folder / "dynamic.yaml").write_text(text)
+
+    async def passed_in_a_burst(server):
+        storm = Storm(server)
+        await asyncio.sleep(1.1)  # the bucket is full
+        for _ in range(60):
+            await storm.one("orders", "busy")
+        return storm.passed
+
+    async def body(server):
+        await register(server, "orders")
+        assert await passed_in_a_burst(server) == 60
+        write("history.workflowIDExternalRPS: [{value: 2}]\n")
+        await asyncio.sleep(1)
+        assert await passed_in_a_burst(server) <= 20  # 2, and 2 for each second that it takes
+        for broken in ("history.workflowIDExternalRPS: [{value: many}]\n", "a: [\n", "\x00"):
+            write(broken)
+            await asyncio.sleep(1)
+            assert await passed_in_a_burst(server) <= 20, broken
+        told = [x for x in server.lines() if x["msg"] == "the dynamic settings stay as they were"]
+        assert len(told) == 3 and told[0]["level"] == "error", told
+        assert "dynamic.yaml:1: history.workflowIDExternalRPS" in told[0]["error"], told[0]
+        write("{}")
+        await asyncio.sleep(1)
+        assert await passed_in_a_burst(server) == 60
+
+    with serve(binary, folder, "{}") as server:
+        asyncio.run(body(server))
+
+
+async def read_history(client, execution):
+    """All events, once the run has closed."""
+    request = workflow_api.GetWorkflowExecutionHistoryRequest(
+        domain="orders",
+        workflow_execution=execution,
+        wait_for_new_event=True,
+        history_event_filter_type=history_pb2.EVENT_FILTER_TYPE_CLOSE_EVENT,
+    )
+    while not (await client.workflow_stub.GetWorkflowExecutionHistory(request)).history.events:
+        pass
+    events, request = [], workflow_api.GetWorkflowExecutionHistoryRequest(
+        domain="orders", workflow_execution=execution
+    )
+    while True:
+        page = await client.workflow_stub.GetWorkflowExecutionHistory(request)
+        events += page.history.events
+        if not page.next_page_token:
+            return events
+        request.next_page_token = page.next_page_token
+
+
+def most_in_a_second(times):
+    return max(sum(begin <= other < begin + 1e9 for other in times) for begin in times)
+
+
+@support.proves("H-010", "H-011")
+def test_a_workflow_that_loops_is_slowed_down_and_completes(binary, folder):
+    rate, count = 5, 12
+
+    async def body(server):
+        await register(server, "orders")
+        async with Client(domain="orders", target=server.grpc) as client:
+            async with Worker(client, LIST, registry):
+                options = {
+                    "task_list": LIST,
+                    "execution_start_to_close_timeout": timedelta(minutes=5),
+                }
+                slow = await client.start_workflow("Loop", count, **options)
+                began = time.monotonic()
+                neighbour = await client.start_workflow("Loop", 1, **options)
+                await read_history(client, neighbour)
+                took = time.monotonic() - began
+                events = await read_history(client, slow)
+        print(f"   beside a loop that is slowed down another workflow took {took:.2f} s")
+        assert events[-1].HasField("workflow_execution_completed_event_attributes"), events[-1]
+        scheduled = sum(e.HasField("activity_task_scheduled_event_attributes") for e in events)
+        assert scheduled == count
+        starts = [
+            e.event_time.ToNanoseconds()
+            for e in events
+            if e.HasField("decision_task_started_event_attributes")
+            or e.HasField("activity_task_started_event_attributes")
+        ]
+        assert most_in_a_second(starts) <= 2 * rate, starts
+        assert starts[-1] - starts[0] >= (len(starts) - 2 * rate) / rate * 1e9
+        assert metric(server, "workflow_id_internal_requests_ratelimited", "orders") > 0
+        failures = [
+            e
+            for e in events
+            if e.HasField("activity_task_timed_out_event_attributes")
+            or e.HasField("decision_task_timed_out_event_attributes")
+        ]
+        assert not failures, failures
+
+    with serve(binary, folder, f"history.workflowIDInternalRPS: [{{value: {rate}}}]\n") as server:
+        asyncio.run(body(server))
+
+
+def test_the_hottest_ids_and_the_keys_are_shown(binary, folder):
+    async def body(server):
+        await register(server, "orders")
+        storm = Storm(server)
+        await storm.rage("orders", "busy", 0.5)
+        await storm.one("orders", "calm")
+        address = ("--address", server.grpc, "--format", "json")
+        code, output, error = support.run(binary, "admin", "hot-workflows", *address)
+        assert code == 0, error
+        hot = json.loads(output)
+        assert [x["workflowId"] for x in hot] == ["busy", "calm"], hot
+        assert hot[0]["externalRate"] > 1 and not hot[0]["isExternalLimited"], hot
+        code, output, _ = support.run(binary, "config", "keys", "--format", "json")
+        keys = {x["key"]: x for x in json.loads(output)}
+        assert code == 0 and keys["history.workflowIDExternalRPS"]["default"] == "2147483647"
+
+    with serve(binary, folder, "{}") as server:
+        asyncio.run(body(server))
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])
