@@ -22,7 +22,7 @@ enum partition_kind {
     PARTITION_DOMAINS = 2,   /* one: all domains; guard = notification version */
     PARTITION_SHARD = 3,     /* by number; guard = range id */
     PARTITION_TASK_LIST = 4, /* by name; guard = range id of the task list */
-    PARTITION_SETTINGS = 6,  /* one: dynamic settings that were stored; guard = their changes */
+    PARTITION_SETTINGS = 5,  /* one: dynamic settings that were stored; guard = their changes */
     PARTITION_KIND_END
 };
 
@@ -56,7 +56,7 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_DOMAIN_FAILOVER, 16, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-failover")        \
     X(ROW_DOMAIN_DEAD_LETTER, 17, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-dead-letter")  \
     X(ROW_DOMAIN_POSITION, 18, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-position")        \
-    X(ROW_SETTING, 21, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")
+    X(ROW_SETTING, 19, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,
