@@ -91,7 +91,26 @@ rebuild_find_misfit(const struct rebuild *rebuild, const API(HistoryEvent) *even
     return run_find_misfit(rebuild->run, event);
 }
 
-static void
+void
+rebuild_read_ended(struct rebuild *rebuild)
+{
+    const STORED(RunRecord) *core = rebuild->run->core;
+    for (size_t i = 0; i < core->n_ended; i++)
+        vector_push_in(&rebuild->ended, rebuild->arena, core->ended[i]);
+}
+
+void
+rebuild_store_ended(const struct rebuild *rebuild)
+{
+    struct run *run = rebuild->run;
+    size_t count = rebuild->ended.count;
+    run->core->n_ended = count;
+    run->core->ended = arena_zalloc(run->arena, count, sizeof run->core->ended[0]);
+    if (count > 0)
+        memcpy(run->core->ended, rebuild->ended.items, count * sizeof run->core->ended[0]);
+}
+
+void
 rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event)
 {
     STORED(RunRecord) *core = rebuild->run->core;
@@ -136,6 +155,7 @@ rebuild_end(struct rebuild *rebuild)
     struct run *run = rebuild->run;
     size_t cursor = 0;
     void *value;
+    rebuild_store_ended(rebuild);
     if (run->core->decision != NULL)
         run->core->decision->row = 0; /* nobody else has the record: it may be written to */
     while (map64_next(run->activities, &cursor, NULL, &value))
