@@ -36,7 +36,7 @@ levels(struct fixture *fixture)
     }
 }
 
-TEST(consistency, a_reader_sees_what_was_acknowledged_at_any_level, "A-236")
+TEST(consistency, a_reader_sees_what_was_acknowledged_at_any_level)
 {
     fixture_run(levels);
 }

@@ -361,6 +361,27 @@ TEST(lists, a_run_that_timed_out_is_listed_as_closed, "A-198")
     fixture_run(timeout);
 }
 
+static void
+deleted(struct fixture *fixture)
+{
+    listing_wait(fixture);
+    run_start(fixture, "wf");
+    listing_end(fixture);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    EXPECT_OK(fiber_sleep(20 * 3600 * NS_PER_S, arena));
+    EXPECT_TEXT(list_ids(fixture, ""), "wf"); /* its domain keeps it for a day */
+    EXPECT_OK(fiber_sleep(6 * 3600 * NS_PER_S, arena));
+    EXPECT_TEXT(list_ids(fixture, ""), "");
+    int64_t count;
+    EXPECT_OK(list_send_count(fixture, "", &count));
+    EXPECT_EQ(count, 0);
+}
+
+TEST(lists, a_run_that_was_deleted_is_in_no_list, "B-012")
+{
+    fixture_run(deleted);
+}
+
 /* --- operators ---- */
 
 static void

@@ -17,8 +17,7 @@ raw_add_records(struct raw_history *raw, struct slice records, struct arena *are
     const API(History) *history = (const API(History) *)decoded;
     API(DataBlob) *blob = message_new(arena, API_TYPE(data_blob));
     blob->encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW);
-    blob->data =
-        presence_make_bytes(thrift_encode_history(arena, history->events, history->n_events));
+    blob->data = presence_make_bytes(thrift_encode_kept(arena, history->events, history->n_events));
     vector_push_in(&raw->blobs, arena, blob);
     return NULL;
 }

@@ -119,7 +119,7 @@ was_delivered(struct external_view *view, bool *was)
     *was = false;
     do {
         struct error *err =
-            engine_look(view->walk->engine, &key, look_chain, &chain, view->walk->arena);
+            engine_look_surely(view->walk->engine, &key, look_chain, &chain, view->walk->arena);
         if (err != NULL)
             return errand_is_void(err) ? NULL : err;
         *was = chain.has_it;

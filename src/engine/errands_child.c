@@ -141,7 +141,8 @@ start_child(const struct parent_view *view, struct start_answer *answer)
                                     .partition_values = view->partition_values,
                                     .partition_count = view->partition_count,
                                     .parent = parent};
-    return engine_start(view->walk->engine, view->child->domain_id, &command, arena, answer);
+    struct start_wish start = {.command = &command, .answer = answer};
+    return engine_step_start(view->walk->engine, view->child->domain_id, &start, arena);
 }
 
 struct start_result {

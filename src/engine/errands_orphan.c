@@ -74,7 +74,8 @@ errand_ask_parent(struct errand_walk *walk)
                           parent->workflow_execution->run_id};
     struct origin origin = {
         .workflow_id = key.workflow_id, .run_id = key.run_id, .is_child_only = true};
-    err = engine_look(walk->engine, &key, look_parent, &view, walk->arena);
+    /* Surely: an owner of the parent that was overtaken may not have heard of the child yet. */
+    err = engine_look_surely(walk->engine, &key, look_parent, &view, walk->arena);
     if (err != NULL && !errand_is_void(err))
         return err;
     mark("parent_asked");

@@ -173,8 +173,9 @@ judge_child(struct workflow_load *load, const struct workflow_entry *entry,
         chain->runs != chain_length(&chain->entry->plan))
         verdict_violate(&load->verdict, "%s: completed after %u runs", id, chain->runs);
     if (!end_is_right(entry, chain, is_whole))
-        verdict_violate(&load->verdict, "%s: ended with kind %d in a family %u", id,
-                        chain->close_kind, entry->plan.family);
+        verdict_violate(&load->verdict,
+                        "%s: ended with kind %d in a family %u, started %u times, fate %d", id,
+                        chain->close_kind, entry->plan.family, child->started, (int)entry->fate);
 }
 
 /* Follows a run of a child back to the first of its chain, which its history names. */

@@ -135,3 +135,27 @@ thrift_is_canonical(struct arena *arena, API(HistoryEvent) *event)
     return err == NULL &&
            slice_equal(message_encode(arena, &event->base), message_encode(arena, &again[0]->base));
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+#define THRIFT_IS_CHECKED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define THRIFT_IS_CHECKED 1
+#endif
+#endif
+#ifndef THRIFT_IS_CHECKED
+#define THRIFT_IS_CHECKED 0
+#endif
+
+struct slice
+thrift_encode_kept(struct arena *arena, API(HistoryEvent) *const *events, size_t count)
+{
+    if (THRIFT_IS_CHECKED) {
+        scoped(arena_drop) struct arena *scratch = arena_new(0);
+        for (size_t i = 0; i < count; i++)
+            check_that(thrift_is_canonical(scratch, events[i]),
+                       "event %lld of kind %d cannot be told to another cluster",
+                       (long long)events[i]->event_id, (int)events[i]->attributes_case);
+    }
+    return thrift_encode_history(arena, events, count);
+}

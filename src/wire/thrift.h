@@ -33,6 +33,11 @@
 must_use struct slice thrift_encode_history(struct arena *arena, API(HistoryEvent) *const *events,
                                             size_t count);
 
+/* The same for events that a run has kept, which are canonical. A build with the address sanitizer
+ * makes sure of it: it reads the blob and compares. */
+must_use struct slice thrift_encode_kept(struct arena *arena, API(HistoryEvent) *const *events,
+                                         size_t count);
+
 /* The events of a blob. Error: of kind `kind` (ERR_CORRUPT for stored bytes, ERR_BAD_REQUEST for
  * those of a caller), says at which byte; *events and *count are untouched then. */
 must_use struct error *thrift_decode_history(struct arena *arena, enum error_kind kind,

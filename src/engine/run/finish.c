@@ -1,7 +1,8 @@
 /* finish.c - the end of a step: what is left is decided, and everything becomes rows.
  *
  *   1. The events of a step are one node, or several if they are many bytes: readers get whole
- * nodes, and an answer has its limits. The close event is the last of its node.
+ * nodes, and an answer has its limits. The close event is the last of its node. A node has one
+ * version: another cluster takes it as a whole.
  *   2. Numbers of events and rows rise, within the step and over all steps of the shard.
  *   3. A row is written if its record changed: the work does not grow with the run. */
 #include "engine/run/inside.h"
@@ -54,6 +55,19 @@ mutation_note_versions(struct mutation *mutation)
     }
 }
 
+/* Was the event before the i-th of the step written with the same version? Numbers of events rise
+ * within a version: it is of one cluster, and each counts for itself. */
+static bool
+goes_on_with_version(const struct mutation *mutation, size_t i)
+{
+    const STORED(RunRecord) *core = mutation->run->core;
+    int64_t event_version = mutation->events.items[i]->version;
+    if (i > 0)
+        return mutation->events.items[i - 1]->version == event_version;
+    return core->n_versions > 0 &&
+           core->versions[core->n_versions - 1]->event_version == event_version;
+}
+
 static void
 number_events(struct mutation *mutation)
 {
@@ -61,9 +75,11 @@ number_events(struct mutation *mutation)
     for (size_t i = 0; i < mutation->events.count; i++) {
         API(HistoryEvent) *event = mutation->events.items[i];
         check(event->event_id == mutation->events.items[0]->event_id + (int64_t)i);
-        check(event->task_id == 0);
-        event->task_id = (int64_t)take_number(mutation->facts);
-        check(event->task_id > core->last_event_task_id);
+        if (!mutation->is_foreign) {
+            check(event->task_id == 0);
+            event->task_id = (int64_t)take_number(mutation->facts);
+            check(event->task_id > core->last_event_task_id || !goes_on_with_version(mutation, i));
+        }
         core->last_event_task_id = event->task_id;
         check_that(!event_closes_run(event->attributes_case) || i + 1 == mutation->events.count,
                    "%s behind the close event",
@@ -75,10 +91,12 @@ number_events(struct mutation *mutation)
 static size_t
 node_size(const struct mutation *mutation, size_t first)
 {
+    API(HistoryEvent) *const *events = mutation->events.items;
     size_t bytes = 0, i = first;
     for (; i < mutation->events.count; i++) {
-        bytes += protobuf_c_message_get_packed_size(&mutation->events.items[i]->base);
-        if (bytes > NODE_BYTES_MAX && i > first)
+        bytes += protobuf_c_message_get_packed_size(&events[i]->base);
+        bool is_full = bytes > NODE_BYTES_MAX || events[i]->version != events[first]->version;
+        if (is_full && i > first)
             break;
     }
     return i - first;
@@ -104,7 +122,8 @@ put_node(struct mutation *mutation, size_t first, size_t count, struct slice eve
     struct history_node node = {.first_event_id = mutation->events.items[first]->event_id,
                                 .next_event_id = last->event_id + 1,
                                 .range_id = mutation->facts->range_id,
-                                .sequence = (uint64_t)last->task_id,
+                                .sequence = mutation->is_foreign ? take_number(mutation->facts)
+                                                                 : (uint64_t)last->task_id,
                                 .events = events};
     core->last_first_event_id = node.first_event_id;
     core->history_bytes += (int64_t)events.length;
@@ -121,7 +140,8 @@ put_history(struct mutation *mutation, struct batch *batch)
     mutation_note_versions(mutation);
     size_t count = mutation->events.count;
     struct slice all = encode_events(mutation, 0, count);
-    if (all.length <= NODE_BYTES_MAX) {
+    bool is_one = mutation->events.items[0]->version == mutation->events.items[count - 1]->version;
+    if (all.length <= NODE_BYTES_MAX && is_one) {
         put_node(mutation, 0, count, all, batch);
     } else {
         for (size_t first = 0, size; first < count; first += size) {

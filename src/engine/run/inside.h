@@ -36,7 +36,8 @@ struct mutation {
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct outbox_change) rows;
-    size_t noted; /* changes of the journal that the heap of due.c has seen */
+    size_t noted;    /* changes of the journal that the heap of due.c has seen */
+    bool is_foreign; /* its events have their numbers already (foreign.c) */
     bool is_over;
 };
 
@@ -136,6 +137,17 @@ int64_t run_core_deadline(const STORED(RunRecord) *core);
 
 /* When the rows of a run that closed at core->close_time may go. */
 int64_t retention_end(const struct facts *facts, const STORED(RunRecord) *core);
+
+/* --- events of a history (rebuild.c)
+ * --------------------------------------------------------------
+ */
+
+struct rebuild;
+/* Applies the next event, which fits. The mutation looks at the facts of the rebuild. */
+void rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event);
+/* Ends that were applied before their turn: as the record keeps them, and back. */
+void rebuild_read_ended(struct rebuild *rebuild);
+void rebuild_store_ended(const struct rebuild *rebuild);
 
 /* --- the end of a step (flush.c, finish.c)
  * ------------------------------------------------------------------ */

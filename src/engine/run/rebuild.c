@@ -4,6 +4,7 @@
  * Numbers of rows are taken from a sequence of its own, and forgotten at the end. */
 #include "engine/run/rebuild.h"
 
+#include "engine/run/fits.h"
 #include "engine/run/inside.h"
 
 void
@@ -81,12 +82,43 @@ end_namesake(struct rebuild *rebuild, struct mutation *mutation, const API(Histo
     vector_push_in(&rebuild->ended, rebuild->arena, id);
 }
 
-static void
+const char *
+rebuild_find_misfit(const struct rebuild *rebuild, const API(HistoryEvent) *event)
+{
+    for (size_t i = 0; i < rebuild->ended.count; i++)
+        if (event_is_about(event, rebuild->ended.items[i]))
+            return run_find_misplaced(rebuild->run, event); /* it changes nothing else */
+    return run_find_misfit(rebuild->run, event);
+}
+
+void
+rebuild_read_ended(struct rebuild *rebuild)
+{
+    const STORED(RunRecord) *core = rebuild->run->core;
+    for (size_t i = 0; i < core->n_ended; i++)
+        vector_push_in(&rebuild->ended, rebuild->arena, core->ended[i]);
+}
+
+void
+rebuild_store_ended(const struct rebuild *rebuild)
+{
+    struct run *run = rebuild->run;
+    size_t count = rebuild->ended.count;
+    run->core->n_ended = count;
+    run->core->ended = arena_zalloc(run->arena, count, sizeof run->core->ended[0]);
+    if (count > 0)
+        memcpy(run->core->ended, rebuild->ended.items, count * sizeof run->core->ended[0]);
+}
+
+void
 rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event)
 {
     STORED(RunRecord) *core = rebuild->run->core;
-    check_that(event->event_id == core->next_event_id, "event %lld where %lld is expected",
-               (long long)event->event_id, (long long)core->next_event_id);
+    const char *misfit = rebuild_find_misfit(rebuild, event);
+    check_that(misfit == NULL, "event %lld where %lld is expected: %s", (long long)event->event_id,
+               (long long)core->next_event_id, misfit);
+    if (event_closes_run(event->attributes_case) && run_has_started_decision(rebuild->run))
+        core->decision = NULL; /* other clusters may not write down that it ended */
     rebuild->facts.now = event_time(event);
     rebuild->facts.event_version = event->version;
     core->next_event_id++;
@@ -123,6 +155,7 @@ rebuild_end(struct rebuild *rebuild)
     struct run *run = rebuild->run;
     size_t cursor = 0;
     void *value;
+    rebuild_store_ended(rebuild);
     if (run->core->decision != NULL)
         run->core->decision->row = 0; /* nobody else has the record: it may be written to */
     while (map64_next(run->activities, &cursor, NULL, &value))

@@ -30,6 +30,9 @@ struct rebuild {
  * settings and find_domain count. The arena outlives the rebuild. */
 void rebuild_begin(struct rebuild *rebuild, struct run *run, const struct facts *facts,
                    struct arena *arena);
+/* Why an event cannot be applied as the next one, see fits.h; NULL: it can. For histories of
+ * unknown origin: rebuild_add checks it. */
+const char *rebuild_find_misfit(const struct rebuild *rebuild, const API(HistoryEvent) *event);
 /* Applies a batch of the history, the next one: `events` are all of a node or, where a history is
  * cut, those before the cut; `bytes` is their size. */
 void rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count,
