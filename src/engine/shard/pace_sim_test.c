@@ -1,4 +1,5 @@
 /* pace_sim_test.c - the limits of workflow ids in a shard, by the virtual clock. */
+#include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
 #include "engine/shard/rig.h"
 #include "fiber/sim/world.h"
@@ -154,6 +155,78 @@ flood(void *base)
 TEST(shard_pace, a_queue_that_memory_has_no_room_for_keeps_nobody_else_waiting, "H-010", "H-011")
 {
     run_alone(flood);
+}
+
+/* --- rates ---- */
+
+#define RATE      3
+#define OFFER_IDS 3
+
+/* Notes when tasks of each id were offered. */
+struct offers {
+    struct task_port port; /* of the rig */
+    vector_of(int64_t) times[OFFER_IDS];
+};
+
+static bool
+note_offer(void *context, const struct task *task)
+{
+    struct offers *offers = context;
+    vector_push(&offers->times[task->workflow_id[0] - 'a'], clock_monotonic());
+    return offers->port.offer(offers->port.context, task);
+}
+
+/* In no second more than a full bucket and what the second brings. */
+static void
+expect_rate(const struct offers *offers, int id)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < offers->times[id].count; i++) {
+        while (offers->times[id].items[i] - offers->times[id].items[first] >= NS_PER_S)
+            first++;
+        EXPECT(i - first + 1 <= 2 * RATE);
+    }
+}
+
+/* Tasks of several ids, most of them parked, come at their pace also when the shard is lost and
+ * its rows are offered once more. */
+static void
+keep_rates(void *base)
+{
+    enum { FLOOD = 40 };
+    struct rig rig;
+    struct offers offers = {0};
+    rig_open(&rig, base);
+    offers.port = rig.options.tasks;
+    rig.options.tasks = (struct task_port){.offer = note_offer, .context = &offers};
+    rig.options.transfers_max = 16;
+    rig.options.is_alone = true;
+    set(&rig, arena_format(rig.arena, "history.workflowIDInternalRPS: [{value: %d}]\n", RATE));
+    rig_take(&rig);
+    const struct task *begun[OFFER_IDS];
+    for (int i = 0; i < OFFER_IDS; i++)
+        begun[i] = begin_run(&rig, arena_format(rig.arena, "%c", 'a' + i));
+    for (int i = 0; i < OFFER_IDS; i++) {
+        EXPECT_OK(rig_schedule(&rig, begun[i], FLOOD, rig.arena));
+        rig_sleep((int64_t)entropy_below(2 * NS_PER_S));
+    }
+    for (int i = 0; i < 3; i++) {
+        rig_sleep((int64_t)entropy_below(4 * NS_PER_S));
+        case_overtake(&rig);
+        (void)rig_signal(&rig, "a", rig.arena); /* finds out */
+    }
+    size_t before = rig.tasks.count;
+    rig_wait(rig.tasks.count >= before + OFFER_IDS * FLOOD / 2);
+    for (int i = 0; i < OFFER_IDS; i++) {
+        expect_rate(&offers, i);
+        vector_free(&offers.times[i]);
+    }
+    rig_close(&rig);
+}
+
+TEST(shard_pace, no_id_gets_more_tasks_in_a_second_than_its_limit_whatever_is_lost, "H-010")
+{
+    run_alone(keep_rates);
 }
 
 static void
