@@ -13,7 +13,8 @@
  * log, so what comes of it is durable later, or both are lost.
  *
  * Invariants:
- *   1. Every row before the horizon whose run names it is in memory.
+ *   1. Every row before the horizon whose run names it is in memory, but for those that are not
+ *      active here and were left (from `left` on).
  *   2. No row is before `level`, and facts let none be set before it. */
 #include "base/check.h"
 #include "base/memory.h"
@@ -35,6 +36,8 @@ alarms_init(struct tenure *tenure, size_t count_max)
     alarms->waiting = tree_new();
     alarms->by_row = map64_new();
     alarms->count_max = count_max;
+    alarms->left = ALARM_PLACE_END;
+    alarms->left_domains = map_new();
     list_init(&alarms->delayed);
     list_init(&alarms->held);
     list_init(&alarms->ringing);
@@ -51,6 +54,7 @@ alarms_free(struct tenure *tenure)
     while (map64_next(alarms->by_row, &cursor, NULL, &value))
         memory_free(value);
     map64_free(alarms->by_row);
+    map_free(alarms->left_domains);
     tree_free(alarms->waiting);
 }
 
@@ -257,7 +261,7 @@ alarms_raise_level(struct tenure *tenure)
         list_each(node, others[i])
             level = earlier(level, list_entry(node, struct alarm, node)->time);
     }
-    level = earlier(level, alarms->horizon.time);
+    level = earlier(level, earlier(alarms->horizon.time, alarms->left.time));
     alarms->level = level > alarms->level ? level : alarms->level;
     return alarms->level;
 }
@@ -326,12 +330,43 @@ alarms_cut(struct tenure *tenure)
         alarm_forget(last->value);
 }
 
+void
+alarm_leave(struct alarm *alarm)
+{
+    struct alarms *alarms = &alarm->tenure->alarms;
+    mark("alarm_left_in_store");
+    if (is_before(alarm_place(alarm), alarms->left))
+        alarms->left = alarm_place(alarm);
+    map_put(alarms->left_domains, slice_text(alarm->key.domain_id), alarms);
+    map64_remove(alarms->by_row, alarm->row);
+    memory_free(alarm);
+}
+
+/* The horizon comes back to the first of them. Not while a scan runs, which moves it. */
+void
+alarms_return(struct tenure *tenure)
+{
+    struct alarms *alarms = &tenure->alarms;
+    if (!alarms->is_left_due || alarms->is_reading)
+        return;
+    mark("alarms_returned");
+    if (is_before(alarms->left, alarms->horizon))
+        alarms->horizon = alarms->left;
+    alarms->left = ALARM_PLACE_END;
+    map_free(alarms->left_domains);
+    alarms->left_domains = map_new();
+    alarms->is_left_due = false;
+    alarms_cut(tenure);
+    fiber_cond_signal(&alarms->changed);
+}
+
 struct error *
 alarms_read(struct tenure *tenure, struct arena *arena)
 {
     tenure->alarms.is_reading = true;
     struct error *err = alarms_scan(tenure, arena);
     tenure->alarms.is_reading = false;
+    alarms_return(tenure);
     alarms_cut(tenure);
     alarms_trim(tenure);
     return err;

@@ -241,6 +241,16 @@ case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct ri
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0); /* though the run never knew that row */
 }
 
+static void
+register_staying(struct rig *rig)
+{
+    if (domains_find_name(rig->domains, "staying") != NULL)
+        return;
+    API(RegisterDomainRequest) *request = sample_register(EAST, NULL, rig->arena);
+    request->name = (char *)"staying";
+    EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
+}
+
 /* Starts runs of a domain that stays here; what they need is offered at once. */
 static void
 expect_others_served(struct rig *rig, const char *prefix)
@@ -264,11 +274,7 @@ case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
 {
     enum { RUNS = 30 };
     open_group(rig);
-    if (domains_find_name(rig->domains, "staying") == NULL) {
-        API(RegisterDomainRequest) *request = sample_register(EAST, NULL, rig->arena);
-        request->name = (char *)"staying";
-        EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
-    }
+    register_staying(rig);
     rig->options.transfers_max = 8;
     rig_take(rig);
     for (int i = 0; i < RUNS; i++)
@@ -318,6 +324,46 @@ case_an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig
     EXPECT(!run.is_open && clock_monotonic() - began < NS_PER_S);
     EXPECT_EQ(rig->shard->tenure->alarms.held_count, 0);
     rig_wait(rig_rows(rig, ROW_TIMER) == 1); /* that of its deletion */
+}
+
+static void
+wait_timed_out(struct rig *rig, const char *workflow_id)
+{
+    struct rig_run run = {.is_open = true};
+    int64_t began = clock_monotonic();
+    while (run.is_open && clock_monotonic() - began < 60 * NS_PER_S) {
+        rig_sleep(NS_PER_MS);
+        EXPECT_OK(rig_look(rig, workflow_id, rig->arena, &run));
+    }
+    EXPECT(!run.is_open && clock_monotonic() - began < 3 * NS_PER_S);
+}
+
+/* More of them than memory has room for, so they are left in the store. */
+void
+case_alarms_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
+{
+    enum { RUNS = 30 };
+    open_group(rig);
+    register_staying(rig);
+    const char *moving = rig->domain_id;
+    const char *staying = arena_text(rig->arena, domains_find_name(rig->domains, "staying")->id);
+    rig->options.alarms_max = 4;
+    rig_take(rig);
+    for (int i = 0; i < RUNS; i++)
+        EXPECT_OK(rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 2, rig->arena, NULL));
+    move_to(rig->domains, WEST, rig->arena);
+    rig_sleep(5 * NS_PER_S);
+    rig->domain_id = staying;
+    EXPECT_OK(rig_start(rig, "other", "one", 1, rig->arena, NULL));
+    wait_timed_out(rig, "other");
+    const struct alarms *alarms = &rig->shard->tenure->alarms;
+    EXPECT_EQ(alarms->held_count, 4);
+    EXPECT(map64_count(alarms->by_row) <= 8); /* none is tried again and again */
+    EXPECT_EQ(rig_rows(rig, ROW_TIMER), RUNS + 1);
+    rig->domain_id = moving;
+    move_to(rig->domains, EAST, rig->arena);
+    for (int i = 0; i < RUNS; i++)
+        wait_timed_out(rig, arena_format(rig->arena, "wf-%d", i));
 }
 
 struct count_errands {

@@ -130,8 +130,8 @@ void
 alarm_hold(struct alarm *alarm)
 {
     struct alarms *alarms = &alarm->tenure->alarms;
-    if (alarms->held_count >= alarms->count_max) { /* bounded: these are tried now and then */
-        alarm_delay(alarm);
+    if (alarms->held_count >= alarms->count_max) {
+        alarm_leave(alarm);
         return;
     }
     mark("alarm_held");
@@ -141,7 +141,7 @@ alarm_hold(struct alarm *alarm)
     alarms->held_count++;
 }
 
-/* Also those that are only tried now and then. One that is still not active is held again. */
+/* Also those that are tried again anyway. One that is still not active is held again. */
 static void
 alarms_wake(struct tenure *tenure, const struct domain *domain)
 {
@@ -166,6 +166,9 @@ alarms_wake(struct tenure *tenure, const struct domain *domain)
     }
     if (has_any)
         fiber_cond_signal(&alarms->changed);
+    if (map_get(alarms->left_domains, slice_text(domain->id)) != NULL)
+        alarms->is_left_due = true;
+    alarms_return(tenure);
 }
 
 void

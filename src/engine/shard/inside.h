@@ -197,7 +197,12 @@ struct alarms {
     size_t delayed_count, held_count, ringing_count;
     size_t count_max;
     struct alarm_place horizon; /* rows before it are in memory, others may be in the store only */
-    bool is_reading;            /* a scan runs: new alarms come into memory wherever they lie */
+    /* Some from here on are in the store only, since they are not active here and too many are
+     * held; ALARM_PLACE_END: none is. */
+    struct alarm_place left;
+    struct map *left_domains; /* ids of the domains of these */
+    bool is_left_due;         /* one of these has changed: they are read once more */
+    bool is_reading;          /* a scan runs: new alarms come into memory wherever they lie */
     int64_t level; /* timer read level: no row is before it, and none will be written before it */
     int64_t read_retry_time; /* monotonic: not before, after a scan that failed */
     struct fiber_cond changed;
@@ -447,6 +452,10 @@ int64_t alarms_raise_level(struct tenure *tenure);
 /* Is there room to read on; reads one page. The second yields. */
 bool alarms_may_read(const struct alarms *alarms);
 must_use struct error *alarms_read(struct tenure *tenure, struct arena *arena);
+/* One that rang and is not active here is left to the store; they are read again when their domain
+ * has changed. */
+void alarm_leave(struct alarm *alarm);
+void alarms_return(struct tenure *tenure);
 /* Takes a waiting alarm out of the queue; tries one again later, and later each time. */
 void alarm_stop_waiting(struct alarm *alarm);
 void alarm_delay(struct alarm *alarm);
