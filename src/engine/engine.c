@@ -99,6 +99,7 @@ open_on_loop(void *argument)
         .is_alone = options->is_alone,
         .runs_max = runs_max / options->shard_count + 1,
         .transfers_max = options->transfers_max,
+        .alarms_max = options->alarms_max,
     });
     visit->engine->shards[visit->number] = shard;
     visit->err = shard_take(shard, visit->arena);

@@ -24,6 +24,7 @@ struct engine_options {
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */
     size_t transfers_max; /* rows of the outbox in memory, of each shard; 0: a default */
+    size_t alarms_max;    /* alarms in memory, the same */
 };
 
 struct engine;

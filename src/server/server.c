@@ -244,6 +244,7 @@ open_engine(struct server *server, struct arena *arena)
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
+        .alarms_max = options->alarms_max,
     };
     struct engine *opened = NULL;
     struct error *err = engine_open(&engine, arena, &opened);

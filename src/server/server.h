@@ -37,7 +37,7 @@ struct server_options {
     void (*caught_up)(void *context); /* then: it has caught up; in a fiber of loop 0, may yield */
     void *context;                    /* of caught_up */
     int64_t domain_refresh_interval;  /* for several hosts on one store; 0: alone */
-    size_t transfers_max;             /* engine/engine.h; 0: a default */
+    size_t transfers_max, alarms_max; /* engine/engine.h; 0: a default */
 };
 
 /* Starts all parts; when it returns the server answers. On loop 0. Yields. Errors: a bad setting

@@ -82,6 +82,7 @@ life_begin(struct life *life, struct sim_host *host)
         .phase = &life->phase,
         .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,
         .transfers_max = host->sim->transfers_max,
+        .alarms_max = host->sim->alarms_max,
     };
     return server_start(&options, life->arena, &life->server);
 }

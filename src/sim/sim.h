@@ -38,9 +38,9 @@ struct sim {
     struct world *world;
     struct arena *arena; /* of the configs */
     unsigned count;
-    bool is_group;        /* each host is a cluster */
-    const char *dynamic;  /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
-    size_t transfers_max; /* rows of the outbox in memory, of each shard; 0: a default */
+    bool is_group;       /* each host is a cluster */
+    const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
+    size_t transfers_max, alarms_max; /* of each shard, in memory; 0: a default */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct host *client; /* where a test's clients run; never crashes */
 };

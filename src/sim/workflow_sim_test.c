@@ -133,7 +133,7 @@ static const char *const divided_marks[] = {
 static const char *const limited_marks[] = {
     "limits_task_delayed", "limits_call_refused", "row_parked",  "paced_tasks_read",
     "parked_row_returned", "accepted_started",    "shard_lost",  "crash_at_commit",
-    "task_offered_again",  "task_held",           "errand_held",
+    "task_offered_again",  "task_held",           "errand_held", "alarms_beyond_memory",
 };
 
 struct outcome {
@@ -154,7 +154,7 @@ struct storm {
     int64_t mailbox_delay_max; /* between the loops of a host; 0: as usual */
     bool is_at_commits, is_crowded, is_moving, is_divided;
     bool is_limited;                  /* a workflow id has few calls and tasks a second */
-    size_t transfers_max;             /* rows of the outbox in memory, of each shard; 0: as usual */
+    size_t transfers_max, alarms_max; /* of each shard, in memory; 0: as usual */
     unsigned observers, busy_signals; /* workflow_load.h */
     bool has_retention_passed;        /* in the end, and closed runs are gone */
 };
@@ -183,6 +183,7 @@ run_storm(const struct storm *storm)
     if (storm->is_limited)
         sim.dynamic = SETTINGS LIMITS;
     sim.transfers_max = storm->transfers_max;
+    sim.alarms_max = storm->alarms_max;
     if (storm->sync_max > 0)
         memory_base_set_delays(sim.hosts[0].base, storm->sync_max, storm->sync_max, NS_PER_MS);
     if (storm->is_moving)
@@ -402,6 +403,7 @@ limited_storm(uint64_t seed)
     storm.is_moving = seed % 2 == 0;
     storm.is_limited = true;
     storm.transfers_max = 4 + seed % 3 * 6;
+    storm.alarms_max = 4;
     storm.busy_signals = 20;
     return storm;
 }
