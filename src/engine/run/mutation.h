@@ -164,6 +164,9 @@ const API(ResetPointInfo) *run_find_bad_point(const struct run *run, const struc
 
 /* Is it about a task for pollers? The others are work on another workflow, which the shard does. */
 bool transfer_is_task(STORED(TransferType) type);
+/* The row of a task has what says which pollers the run prefers. In the arena. */
+void transfer_fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRecord) *core,
+                              struct arena *arena);
 /* A row of the outbox, released when the step is durable. Domain, workflow, run, version and
  * created time are filled in. Returns its number. `transfer` lives in the arena. */
 uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer);

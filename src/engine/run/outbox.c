@@ -1,9 +1,10 @@
 /* outbox.c - rows that say what has to happen elsewhere once the step is durable. */
 #include "engine/run/inside.h"
 
-/* The run's entries; the types differ, the texts are shared. */
-static void
-fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRecord) *core, struct arena *arena)
+/* The types differ, the texts are shared. */
+void
+transfer_fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRecord) *core,
+                         struct arena *arena)
 {
     size_t count = core->n_partition_config;
     transfer->n_partition_config = count;
@@ -41,7 +42,7 @@ mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
     if (core->active_cluster_selection_policy != NULL)
         transfer->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
     if (transfer_is_task(transfer->type))
-        fill_partitions(transfer, core, mutation->arena);
+        transfer_fill_partitions(transfer, core, mutation->arena);
     uint64_t row = facts->ids->next++;
     vector_push_in(&mutation->rows, mutation->arena,
                    (struct outbox_change){.row = row, .transfer = transfer});

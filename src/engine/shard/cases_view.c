@@ -220,6 +220,7 @@ void
 case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct rig *rig)
 {
     open_group(rig);
+    rig->isolation_group = "zone";
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
     rig_wait(rig->tasks.count == 1);
@@ -237,6 +238,7 @@ case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct ri
     const struct task *again = rig->tasks.items[0];
     EXPECT(again->row != 0 && again->schedule_id == stored.schedule_id);
     EXPECT_TEXT(again->list, stored.list);
+    EXPECT_TEXT(again->isolation_group, "zone");
     EXPECT_OK(rig_start_decision(rig, again, "poll", rig->arena));
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0); /* though the run never knew that row */
 }

@@ -92,6 +92,7 @@ transfer_from(const struct task *task, const struct run *run, struct arena *aren
     row->expiry_time = task->expiry_time;
     if (core->active_cluster_selection_policy != NULL)
         row->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
+    transfer_fill_partitions(row, core, arena);
     return row;
 }
 

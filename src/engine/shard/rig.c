@@ -164,8 +164,12 @@ struct error *
 rig_start(struct rig *rig, const char *workflow_id, const char *request_id, int64_t seconds,
           struct arena *arena, const char **run_id)
 {
-    struct start_wish wish = {.command.request =
-                                  start_request(workflow_id, request_id, seconds, arena)};
+    static const char *const keys[] = {"isolation-group"};
+    struct start_wish wish = {
+        .command = {.request = start_request(workflow_id, request_id, seconds, arena),
+                    .partition_keys = keys,
+                    .partition_values = &rig->isolation_group,
+                    .partition_count = rig->isolation_group == NULL ? 0 : 1}};
     struct shard_step step = {.key = {rig->domain_id, workflow_id, ""},
                               .may_be_missing = true,
                               .decide = decide_start_wish,

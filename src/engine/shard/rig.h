@@ -18,6 +18,7 @@ struct rig {
     struct dynamic *dynamic;
     struct domains *domains;
     const char *domain_id;
+    const char *isolation_group;  /* of runs that are started; NULL: none */
     struct shard_options options; /* of the shard; may be changed before rig_take */
     struct shard *shard;
     struct latch latch; /* of rig_spawn */
