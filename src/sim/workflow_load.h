@@ -90,7 +90,8 @@ struct workflow_entry {
     unsigned jitter;      /* seconds */
     enum workflow_start start;
     char start_request_id[40];
-    char run_id[40]; /* of the acknowledged start; "": not yet */
+    unsigned searches; /* for the run of a start that was accepted, after the storm */
+    char run_id[40];   /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
     unsigned signals_sent;    /* bit per signal: perhaps without an answer */
