@@ -171,6 +171,22 @@ TEST(reset, the_same_request_is_one_reset, "A-206")
     fixture_run(twice);
 }
 
+/* The first try closes the run before any decision was completed. */
+static void
+twice_early(struct fixture *fixture)
+{
+    const char *first = run_start(fixture, "wf"), *made = NULL, *again = NULL;
+    API(ResetWorkflowExecutionRequest) *request = reset_request(fixture, first, 3);
+    EXPECT_OK(reset(fixture, request, &made));
+    EXPECT_OK(reset(fixture, request, &again));
+    EXPECT_TEXT(again, made);
+}
+
+TEST(reset, the_same_request_is_one_reset_also_of_a_run_that_completed_no_decision)
+{
+    fixture_run(twice_early);
+}
+
 static void
 expect_refused(struct fixture *fixture, const API(ResetWorkflowExecutionRequest) *request,
                enum error_kind kind, const char *why)

@@ -108,7 +108,8 @@ look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *cu
 }
 
 /* A signal for the current run, sent again: it may be in a run that has gone on as another one
- * since. Those that ended before the signal was asked for cannot have it. */
+ * since. Those that ended before the signal was asked for cannot have it. An owner that was
+ * overtaken may not know it yet. */
 static struct error *
 was_delivered(struct external_view *view, bool *was)
 {

@@ -195,11 +195,53 @@ TEST(matching_store, stored_tasks_keep_their_order_over_a_restart, "C-001")
     ledger_free(ledger);
 }
 
+/* Some that were stored are done and not deleted yet when others are stored, with the record. */
+static void
+done_in_part(struct bench *bench)
+{
+    bench_add(bench, DECISIONS, 1, 30);
+    bench_sleep(bench, NS_PER_S);
+    bench_expect(bench, DECISIONS, 1, 20);
+    bench_add(bench, DECISIONS, 31, 40);
+    bench_sleep(bench, NS_PER_S);
+    ledger_of(bench)->is_over = true;
+    bench_sleep(bench, NS_PER_S);
+}
+
+static void
+done_with_the_rest(struct bench *bench)
+{
+    struct walk_rows rows;
+    while (bench_take(bench, DECISIONS, NS_PER_S) != 0)
+        continue;
+    EXPECT_OK(store_walk(bench->store, ROW_TASK, NULL, TASKS, bench->arena, &rows));
+    EXPECT_EQ(rows.count, 0);
+}
+
+TEST(matching_store, after_a_crash_tasks_that_were_done_are_deleted_too)
+{
+    struct world *world = world_new(.seed = 7);
+    struct host *host = world_add_host(world, "mortal", 2);
+    struct ledger *ledger = ledger_new(7);
+    ledger->bench.body = done_in_part;
+    ledger->crash_point = UINT64_MAX;
+    host_on_crash(host, note_crash, ledger);
+    host_start(host, bench_life, &ledger->bench);
+    EXPECT(world_run_until(world, is_at_crash_point, ledger, 600 * NS_PER_S));
+    host_crash(host);
+    ledger->bench.body = done_with_the_rest;
+    host_start(host, bench_life, &ledger->bench);
+    EXPECT(world_run_until(world, has_ended, host, 600 * NS_PER_S));
+    world_free(world);
+    ledger_free(ledger);
+}
+
 /* --- several hosts
  * ----------------------------------------------------------------------------------
  */
 
-#define HOSTS 3
+#define HOSTS   3
+#define MOMENTS 40
 
 struct contender {
     struct bench bench; /* first */
@@ -274,6 +316,44 @@ TEST(matching_store, hosts_that_fight_for_a_list_lose_no_task)
 static void
 ignore_done(void *context, const struct task *task)
 {
+}
+
+/* One host looks at a list in the store while another takes the list and stores tasks, earlier and
+ * later within that look. A list for each moment, which a third one made. */
+static void
+torn_looks(struct bench *bench)
+{
+    struct matching_options options = {
+        .store = bench->store, .dynamic = bench->dynamic, .task_done = ignore_done};
+    struct matching *one = bench->matching;
+    struct matching *other = matching_new(&options), *third = matching_new(&options);
+    memory_base_set_delays(bench->base, NS_PER_MS, NS_PER_MS, 20 * NS_PER_MS);
+    for (int i = 0; i < MOMENTS; i++) {
+        struct spot spot = DECISIONS;
+        spot.list = arena_format(bench->arena, "list-%d", i);
+        bench->matching = third;
+        bench_add(bench, spot, 1, 20);
+        bench_sleep(bench, NS_PER_S);
+        bench->matching = other;
+        bench_add(bench, spot, 21, 40);
+        bench_sleep(bench, i * NS_PER_MS);
+        bench->matching = one;
+        struct probe probe;
+        probe_start(bench, spot, &probe, 10 * NS_PER_S);
+        EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+        probe_finish(bench, &probe);
+    }
+    matching_free(other);
+    matching_free(third);
+}
+
+TEST(matching_store, a_look_at_a_list_that_another_host_takes_meanwhile_is_not_torn)
+{
+    struct ledger *ledger = ledger_new(11);
+    ledger->bench.body = torn_looks;
+    ledger->bench.is_shared = true;
+    bench_run_on(&ledger->bench, 1);
+    ledger_free(ledger);
 }
 
 /* Two owners give out the same numbers in memory; in the store they must differ. Method: one host

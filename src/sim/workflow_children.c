@@ -112,6 +112,7 @@ family_decide(const struct plan *plan, const struct family_progress *progress,
     bool asks = plan->family == FAMILY_WAITS || plan->family == FAMILY_REQUESTS;
     if (plan->children == 0)
         return false;
+    step->has_children = progress->initiated == 0;
     for (unsigned i = 0; progress->initiated == 0 && i < plan->children; i++)
         step->decisions[step->count++] = start_child(plan, workflow_id, i, arena);
     if (progress->started < plan->children)

@@ -48,7 +48,8 @@ must_use bool plan_parse(const char *text, struct plan *plan);
 struct plan_step {
     API(Decision) *decisions[8];
     size_t count;
-    bool is_closing; /* the run ends with it, if nothing came in between */
+    bool is_closing;   /* the run ends with it, if nothing came in between */
+    bool has_children; /* it asks for them */
 };
 void plan_decide(const struct history_seen *seen, const char *workflow_id, const char *marker,
                  struct arena *arena, struct plan_step *step);
@@ -85,6 +86,10 @@ void ledger_hand_out(struct workflow_load *load, const char *name);
 /* A refusal may say that the workflow is over: then it must have been. */
 void ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entry,
                          const struct error *err);
+/* Somebody is about to end a workflow at a host: observers are curious. NULL (a child): no. */
+void ledger_note_ending(struct workflow_load *load, struct workflow_entry *entry, unsigned host);
+/* The workflow of this id; NULL: it is a child. */
+struct workflow_entry *ledger_find(struct workflow_load *load, const char *workflow_id);
 /* Ids rise by one, times do not go back, timers are not early. */
 void ledger_check_history(struct workflow_load *load, const char *run_id,
                           const struct history_seen *seen);
@@ -178,6 +183,8 @@ void workflow_client_main(void *argument);
 void workflow_decider_main(void *argument);
 void workflow_activity_main(void *argument);
 void workflow_mover_main(void *argument);
+/* Changes the domain beside it, so that a move may come while a shard stores a change. */
+void workflow_toucher_main(void *argument);
 
 /* One of them. */
 struct workflow_part {

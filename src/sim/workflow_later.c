@@ -12,6 +12,8 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
 
+#define SEARCHES_MAX 2000 /* when all is healed: that takes minutes */
+
 #define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
 
 struct error *
@@ -99,6 +101,10 @@ workflow_try_find(struct errand *errand, struct load_call *call, int which)
     struct workflow_entry *entry = errand->entry;
     struct history_seen seen;
     struct error *err = workflow_read_history(errand->load, call, entry->id, "", &seen);
+    entry->searches += errand->load->is_over;
+    if (entry->searches > SEARCHES_MAX)
+        verdict_violate(&errand->load->verdict, "%s: its start was accepted and never came",
+                        entry->id);
     if (err != NULL || seen.count == 0)
         return false;
     const API(WorkflowExecutionStartedEventAttributes) *started =

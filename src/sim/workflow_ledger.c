@@ -82,6 +82,25 @@ ledger_note_refusal(struct workflow_load *load, struct workflow_entry *entry,
     world_mark(load->sim->world, "told_that_it_is_over");
 }
 
+void
+ledger_note_ending(struct workflow_load *load, struct workflow_entry *entry, unsigned host)
+{
+    if (entry == NULL)
+        return;
+    load->ending = entry;
+    load->ending_host = host;
+}
+
+struct workflow_entry *
+ledger_find(struct workflow_load *load, const char *workflow_id)
+{
+    for (unsigned i = 0; i < load->entry_count; i++) {
+        if (strcmp(load->entries[i].id, workflow_id) == 0)
+            return &load->entries[i];
+    }
+    return NULL;
+}
+
 /* The started event of the timer that this one fires, by its id; ids are places. */
 static void
 check_timer(struct workflow_load *load, const char *run_id, const struct history_seen *seen,

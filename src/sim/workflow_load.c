@@ -71,8 +71,10 @@ client_main(void *argument)
                     load->is_divided && i == all - 1 ? workflow_divider_main
                                                      : workflow_observer_main,
                     &parts[i]);
-    if (load->movers_running > 0)
+    if (load->movers_running > 0) {
         fiber_start("mover", workflow_mover_main, &mover);
+        fiber_start("toucher", workflow_toucher_main, &mover);
+    }
     wait_for(&load->clients_running);
     wait_for(&load->movers_running);
     wait_for(&load->observers_running);
@@ -98,12 +100,13 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->worker_count = load->workers_running = options->workers;
     load->observer_count = load->observers_running = options->observers + options->is_divided;
     load->is_divided = options->is_divided;
+    load->is_hasty = options->is_hasty;
     load->entries_max = options->workflows_max;
     load->entries =
         memory_zalloc(options->workflows_max + options->clients + 1, sizeof *load->entries);
     load->busy_signals = options->busy_signals;
     if (options->is_moving) {
-        load->movers_running = 1;
+        load->movers_running = 2;
         load->shard_log = memory_zalloc(1, sizeof *load->shard_log);
         load->shard_log->verdict = &load->verdict;
         load->shard_log->domain_name = WORKFLOW_DOMAIN;

@@ -84,12 +84,14 @@ struct workflow_entry {
     char id[32];
     struct plan plan;
     enum workflow_fate fate;
+    bool has_asked;       /* for its children, and a worker was told so */
     const char *schedule; /* of a plan with fires */
     bool is_buffered;     /* a fire that was missed is made up for */
     unsigned jitter;      /* seconds */
     enum workflow_start start;
     char start_request_id[40];
-    char run_id[40]; /* of the acknowledged start; "": not yet */
+    unsigned searches; /* for the run of a start that was accepted, after the storm */
+    char run_id[40];   /* of the acknowledged start; "": not yet */
     /* Signals: each has a request id of its own, told by its name "s<i>". */
     bool is_signal_acknowledged[WORKFLOW_SIGNALS_MAX];
     unsigned signals_sent;    /* bit per signal: perhaps without an answer */
@@ -116,6 +118,7 @@ struct workflow_load {
     struct sim *sim;
     unsigned client_count, worker_count, observer_count;
     bool is_divided; /* one of the observers divides the task lists */
+    bool is_hasty;   /* every workflow is a parent that is ended at once */
     unsigned entry_count, entries_max;
     struct workflow_entry *entries;
     struct map *told;   /* name → struct told */
@@ -123,6 +126,8 @@ struct workflow_load {
     struct map *handed; /* names of tasks that a worker was given */
     int64_t think_max, patience_max;
     unsigned busy_signals;
+    struct workflow_entry *ending; /* somebody ends it just now, at this host; NULL: nobody yet */
+    unsigned ending_host;
     bool is_over;    /* clients start no more; workers go on */
     bool is_audited; /* every workflow was looked at: workers end too */
     unsigned clients_running, workers_running, observers_running, movers_running;
@@ -137,6 +142,7 @@ struct workflow_options {
     unsigned clients, workers;
     unsigned observers; /* who read histories at any host while all goes on */
     bool is_divided;    /* an operator divides the task lists, again and again */
+    bool is_hasty;      /* every workflow is terminated when it has asked for its children */
     unsigned workflows_max;
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;

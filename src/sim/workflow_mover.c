@@ -8,11 +8,12 @@
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
 
-#define CALL_TIMEOUT (5 * NS_PER_S)
-#define AWAY_MAX     (1500 * NS_PER_MS)
-#define HOME_MAX     (3 * NS_PER_S)
-#define LEVEL_ROUNDS 120 /* of half a second, until all shards have handled everything */
-#define TOUCHED_IDS  64  /* so many that each shard has some */
+#define CALL_TIMEOUT    (5 * NS_PER_S)
+#define AWAY_MAX        (1500 * NS_PER_MS)
+#define HOME_MAX        (3 * NS_PER_S)
+#define TOUCH_PAUSE_MAX (300 * NS_PER_MS)
+#define LEVEL_ROUNDS    120 /* of half a second, until all shards have handled everything */
+#define TOUCHED_IDS     64  /* so many that each shard has some */
 
 static void
 doze(int64_t longest)
@@ -65,12 +66,25 @@ workflow_mover_main(void *argument)
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
         doze(HOME_MAX);
-        touch(load, clients);
         move(load, clients, WORKFLOW_AWAY);
         if (entropy_below(3) != 0)
             doze(AWAY_MAX);
         move(load, clients, WORKFLOW_HOME);
         world_mark(load->sim->world, "domain_moved_and_back");
+    }
+    load_clients_free(clients);
+    load->movers_running--;
+}
+
+void
+workflow_toucher_main(void *argument)
+{
+    struct workflow_part *part = argument;
+    struct workflow_load *load = part->load;
+    struct load_clients *clients = load_clients_new(load->sim);
+    while (!load->is_over && load->verdict.violation == NULL) {
+        doze(TOUCH_PAUSE_MAX);
+        touch(load, clients);
     }
     load_clients_free(clients);
     load->movers_running--;

@@ -41,10 +41,10 @@ run_of(const struct history_seen *seen)
 }
 
 static void
-look_once(struct workflow_load *load, struct load_call *call, const struct workflow_entry *entry)
+look_once(struct workflow_load *load, struct load_call *call, const char *workflow_id)
 {
     struct history_seen seen;
-    struct error *err = workflow_read_history(load, call, entry->id, "", &seen);
+    struct error *err = workflow_read_history(load, call, workflow_id, "", &seen);
     if (err != NULL || seen.count == 0)
         return;
     const char *run_id = run_of(&seen);
@@ -73,6 +73,34 @@ probe_once(struct workflow_load *load, struct load_call *call, struct workflow_e
         ledger_note_refusal(load, entry, err);
 }
 
+/* Where somebody ends a workflow: that is not durable yet. Or, at any host, a child of it, whose
+ * shard that host has to take: whoever starts or ends the child comes late. */
+static void
+pry_once(struct workflow_load *load, struct load_call *call)
+{
+    struct workflow_entry *entry = load->ending;
+    if (entry->plan.children > 0 && entropy_below(2) == 0) {
+        look_once(load, call, arena_format(call->arena, "%s-c0", entry->id));
+        return;
+    }
+    call->host = load->ending_host;
+    probe_once(load, call, entry);
+}
+
+static void
+observe_once(struct workflow_load *load, struct load_call *call)
+{
+    struct workflow_entry *entry = any_recent(load);
+    if (entry == NULL)
+        return;
+    if (load->ending != NULL && entropy_below(2) == 0)
+        pry_once(load, call);
+    else if (entropy_below(3) != 0)
+        look_once(load, call, entry->id);
+    else
+        probe_once(load, call, entry);
+}
+
 void
 workflow_observer_main(void *argument)
 {
@@ -83,12 +111,8 @@ workflow_observer_main(void *argument)
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct load_call call = {
             .clients = clients, .host = workflow_any_host(load), .arena = arena};
-        struct workflow_entry *entry = any_recent(load);
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        if (entry != NULL && entropy_below(2) == 0)
-            look_once(load, &call, entry);
-        else if (entry != NULL)
-            probe_once(load, &call, entry);
+        observe_once(load, &call);
         fiber_set_deadline(NEVER);
         struct error *err =
             fiber_sleep((int64_t)entropy_below((uint64_t)load->think_max / 4), arena);

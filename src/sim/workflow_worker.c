@@ -109,13 +109,18 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
         snprintf(
             told->unhandled, sizeof told->unhandled, "%s",
             ledger_unhandled_name(task->workflow_execution->run_id, task->started_event_id, arena));
+    struct workflow_entry *entry = ledger_find(shift->load, task->workflow_execution->workflow_id);
     for (int try = 0; try < 3; try++) {
+        if (step.is_closing)
+            ledger_note_ending(shift->load, entry, shift->call.host);
         API(RespondDecisionTaskCompletedResponse) *response = NULL;
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         struct error *err =
             workflow_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted",
                           request, respond_decision_task_completed_response, &response);
         told->is_acknowledged = told->is_acknowledged || err == NULL;
+        if (err == NULL && step.has_children && entry != NULL)
+            entry->has_asked = true;
         if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
             return;
         shift->call.host = workflow_any_host(shift->load);

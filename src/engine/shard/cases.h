@@ -17,6 +17,8 @@
     X(a_refused_step_leaves_nothing)                                                               \
     X(closing_waits_for_steps_in_flight)                                                           \
     X(an_overtaken_owner_is_fenced_and_reads_afresh)                                               \
+    X(a_refusal_of_an_overtaken_owner_is_no_answer)                                                \
+    X(an_overtaken_owner_does_not_refuse_a_reset)                                                  \
     X(a_lone_owner_takes_its_shard_again)                                                          \
     X(a_range_is_renewed_before_it_is_used_up)                                                     \
     X(everything_is_there_after_a_restart)                                                         \

@@ -2,6 +2,7 @@
 #include "domain/samples.h"
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
+#include "wire/message.h"
 
 static uint64_t
 stored_guard(struct rig *rig)
@@ -46,6 +47,65 @@ case_an_overtaken_owner_is_fenced_and_reads_afresh(struct rig *rig)
     EXPECT_KIND(rig_signal(rig, "wf", rig->arena), ERR_SHARD_OWNERSHIP_LOST);
     EXPECT_OK(rig_look(rig, "wf", rig->arena, &run));
     EXPECT_EQ(run.next_event_id, 5);
+    shard_close(old);
+}
+
+/* The task is a stored one, which names no owner: any host may ask its own shard. This one's copy
+ * of the run is from before the decision. */
+void
+case_a_refusal_of_an_overtaken_owner_is_no_answer(struct rig *rig)
+{
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
+    EXPECT_OK(rig_complete(rig, rig->tasks.items[0], 50, rig->arena));
+    struct shard *old = rig->shard;
+
+    rig_take(rig);
+    struct shard *other = rig->shard;
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    rig_wait(rig->tasks.count == 2);
+    struct task stored = *rig->tasks.items[1];
+    stored.range_id = stored.row = 0;
+
+    rig->shard = old;
+    struct error *err = rig_start_decision(rig, &stored, "poll", rig->arena);
+    if (err != NULL)
+        EXPECT_KIND(err, ERR_SHARD_OWNERSHIP_LOST);
+    EXPECT_OK(rig_start_decision(rig, &stored, "poll", rig->arena));
+    rig->shard = other;
+    shard_close(old);
+}
+
+/* To an event that the new owner wrote. */
+void
+case_an_overtaken_owner_does_not_refuse_a_reset(struct rig *rig)
+{
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 1);
+    struct shard *old = rig->shard;
+
+    rig_take(rig);
+    struct shard *other = rig->shard;
+    rig_wait(rig->tasks.count == 2);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[1], "poll", rig->arena));
+    EXPECT_OK(rig_complete(rig, rig->tasks.items[1], 50, rig->arena));
+
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(rig->arena, API_TYPE(reset_workflow_execution_request));
+    request->workflow_execution = message_new(rig->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)"wf";
+    request->decision_finish_event_id = 4;
+    request->request_id = (char *)"reset";
+    struct shard_reset reset = {.domain_id = rig->domain_id, .request = request};
+    const char *run_id = NULL;
+    struct error *err = shard_reset(old, &reset, rig->arena, &run_id);
+    if (err != NULL)
+        EXPECT_KIND(err, ERR_SHARD_OWNERSHIP_LOST);
+    EXPECT_OK(shard_reset(old, &reset, rig->arena, &run_id));
+    rig->shard = other;
     shard_close(old);
 }
 
