@@ -14,6 +14,8 @@ fixture_open_lists(struct fixture *fixture)
 {
     fixture->visibility = visibility_open_memory();
     EXPECT_OK(registry_open(fixture->store, fixture->arena, &fixture->registry));
+    EXPECT_OK(registry_follow(fixture->registry, fixture->dynamic, DYNAMIC_INTERVAL_MAX, NULL,
+                              fixture->arena));
     fixture->feeder = feeder_new(&(struct feeder_options){.told = told,
                                                           .context = fixture,
                                                           .visibility = fixture->visibility,

@@ -100,6 +100,10 @@ void quota_free(struct api *api);
 /* One more call about a domain that is there. Error: ERR_SERVICE_BUSY, it or the host had too many
  * (H-026). No yield. */
 must_use struct error *quota_check(struct rpc_call *call, const char *domain);
+/* One more question for lists of a domain, whose most per second is in this setting. Error:
+ * ERR_SERVICE_BUSY (H-032). No yield. */
+must_use struct error *quota_check_list(struct rpc_call *call, const char *domain,
+                                        enum dynamic_key key);
 
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);

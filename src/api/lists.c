@@ -114,6 +114,14 @@ check_supported(struct rpc_call *call, const char *domain)
     return is_basic(call, domain) ? bad(call, "Operation is not supported") : NULL;
 }
 
+/* H-032 */
+static struct error *
+check_rate(struct rpc_call *call, const char *domain)
+{
+    return quota_check_list(call, domain,
+                            is_basic(call, domain) ? DYNAMIC_LIST_QPS_BASIC : DYNAMIC_LIST_QPS);
+}
+
 /* --- pages ---- */
 
 static struct error *
@@ -154,6 +162,8 @@ list_page(struct rpc_call *call, const struct page_wish *wish, const struct quer
     };
     struct visibility_page page = {0};
     struct error *err = check_page_size(call, wish, &question.page_size);
+    if (err == NULL)
+        err = check_rate(call, wish->domain);
     if (err == NULL)
         err = await_committed(call);
     if (err == NULL)
@@ -306,6 +316,8 @@ api_count_workflows(struct rpc_call *call)
         err = query_parse(request->query, attributes_of(call), call->arena, &query);
     if (err == NULL)
         err = validate_domain(call, request->domain, &domain);
+    if (err == NULL)
+        err = check_rate(call, request->domain);
     if (err == NULL)
         err = await_committed(call);
     if (err == NULL)

@@ -3,6 +3,8 @@
  *
  * Method: a request that is fine, one thing in it made wrong, and the answer compared. */
 #include "api/listing.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "wire/names.h"
 
 #define EXPECT_REFUSED(err_, text_)                                                                \
@@ -28,6 +30,56 @@ try_closed(struct fixture *fixture, const API(StartTimeFilter) *times)
     API(ListClosedWorkflowExecutionsResponse) *response;
     request->start_time_filter = (API(StartTimeFilter) *)times;
     return list_send_closed(fixture, request, &response);
+}
+
+static bool
+is_too_often(const struct error *err)
+{
+    return err != NULL && err->kind == ERR_SERVICE_BUSY &&
+           strcmp(err->message, "Persistence Max QPS Reached for List Operations.") == 0;
+}
+
+/* How many of so many questions were answered: by query, by filters and counts in turns. */
+static int
+count_answered(struct fixture *fixture, int questions)
+{
+    int answered = 0;
+    for (int i = 0; i < questions; i++) {
+        API(ListWorkflowExecutionsResponse) *response;
+        int64_t count;
+        struct error *err = i % 3 == 0
+                                ? list_send(fixture, listing_by_query(fixture, ""), &response)
+                            : i % 3 == 1 ? try_open(fixture, listing_times(fixture, 1, 2))
+                                         : list_send_count(fixture, "", &count);
+        EXPECT(err == NULL || is_too_often(err));
+        answered += err == NULL;
+    }
+    return answered;
+}
+
+static void
+rates(struct fixture *fixture)
+{
+    EXPECT_EQ(count_answered(fixture, 30), 30);
+    fixture_set(fixture, "frontend.esVisibilityListMaxQPS: "
+                         "[{value: 4, constraints: {domainName: orders}}]\n"
+                         "frontend.visibilityListMaxQPS: [{value: 0}]\n");
+    EXPECT_EQ(count_answered(fixture, 30), 4);
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    EXPECT_EQ(count_answered(fixture, 30), 4);
+    fixture_set(fixture, "frontend.esVisibilityListMaxQPS: [{value: 0}]\n"
+                         "frontend.visibilityListMaxQPS: [{value: 2}]\n"
+                         "system.readVisibilityStoreName: [{value: db}]\n");
+    EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    int opened = 0;
+    for (int i = 0; i < 10; i++)
+        opened += !is_too_often(try_open(fixture, listing_times(fixture, 1, 2)));
+    EXPECT_EQ(opened, 2);
+}
+
+TEST(lists_refusal, a_domain_that_asks_for_lists_too_often_is_told, "H-032")
+{
+    fixture_run(rates);
 }
 
 static void

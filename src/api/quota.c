@@ -110,10 +110,10 @@ quota_free(struct api *api)
 
 /* The quota of a domain, or of the host (domain ""). A loop asks the others once. */
 static struct quota *
-find_quota(struct api *api, enum quota_kind kind, const char *domain, struct arena *arena)
+find_quota(struct api *api, const char *kind, const char *domain, struct arena *arena)
 {
     struct api_loop *loop = &api->loops[loop_index(loop_self())];
-    struct slice name = slice_text(arena_format(arena, "%s %s", kinds[kind].name, domain));
+    struct slice name = slice_text(arena_format(arena, "%s %s", kind, domain));
     if (loop->quotas == NULL)
         loop->quotas = map_new();
     struct quota *quota = map_get(loop->quotas, name);
@@ -162,12 +162,28 @@ quota_check(struct rpc_call *call, const char *domain)
     bool has_limit = rate_of_host < INT32_MAX || rate_of_domain < INT32_MAX;
     if (!has_limit || is_exempt(call))
         return NULL;
-    struct quota *of_host = find_quota(api, kind, "", call->arena);
-    struct quota *of_domain = find_quota(api, kind, domain, call->arena);
+    struct quota *of_host = find_quota(api, kinds[kind].name, "", call->arena);
+    struct quota *of_domain = find_quota(api, kinds[kind].name, domain, call->arena);
     if (quota_take(of_host, (double)rate_of_host, now) &&
         quota_take(of_domain, (double)rate_of_domain, now))
         return NULL;
     mark("quota_call_refused");
     return errors_service_busy(call->arena, "",
                                "Too many outstanding requests to the cadence service");
+}
+
+struct error *
+quota_check_list(struct rpc_call *call, const char *domain, enum dynamic_key key)
+{
+    struct api *api = api_of(call);
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain;
+    int64_t rate = dynamic_integer(api->options.dynamic, key, &filter);
+    if (rate >= INT32_MAX || is_exempt(call))
+        return NULL;
+    struct quota *quota = find_quota(api, "lists", domain, call->arena);
+    if (quota_take(quota, (double)rate, clock_monotonic()))
+        return NULL;
+    mark("quota_list_refused");
+    return errors_service_busy(call->arena, "", "Persistence Max QPS Reached for List Operations.");
 }

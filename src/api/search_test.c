@@ -1,5 +1,6 @@
 /* search_test.c - search attributes: which are taken, what upserts mean, how keys are added. */
 #include "api/listing.h"
+#include "fiber/fiber.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/names.h"
 
@@ -229,6 +230,53 @@ add(struct fixture *fixture)
 TEST(search, keys_can_be_added_and_stay, "B-032")
 {
     fixture_run(add);
+}
+
+static const struct attribute *
+find_key(struct fixture *fixture, const char *name)
+{
+    return attribute_find(registry_set(fixture->registry), name);
+}
+
+static void
+settle(struct fixture *fixture, const char *yaml)
+{
+    fixture_set(fixture, yaml);
+    EXPECT_OK(fiber_sleep(2 * DYNAMIC_INTERVAL_MAX, fixture->arena));
+}
+
+static void
+set_keys(struct fixture *fixture)
+{
+    listing_wait(fixture);
+    /* As Cadence wants it: with the usual keys. One has a type that it cannot have, one has none.
+     */
+    settle(fixture, "frontend.validSearchAttributes:\n- value: {StartTime: 2, WorkflowID: 1, "
+                    "CustomIntField: BOOL, Colour: 1, Size: int, Wrong: colour}\n");
+    EXPECT(find_key(fixture, "Colour") != NULL && find_key(fixture, "Wrong") == NULL);
+    EXPECT_EQ(find_key(fixture, "Colour")->type, ATTRIBUTE_KEYWORD);
+    EXPECT_EQ(find_key(fixture, "Size")->type, ATTRIBUTE_INT);
+    EXPECT_EQ(find_key(fixture, "CustomIntField")->type, ATTRIBUTE_INT);
+    EXPECT_EQ(find_key(fixture, "StartTime")->column, COLUMN_START_TIME);
+    EXPECT_OK(try_start(fixture, listing_attributes(fixture, "Colour", "\"blue\"")));
+    EXPECT_TEXT(list_ids(fixture, "Colour = 'blue' and Size = missing"), "wf");
+    EXPECT_OK(try_add(fixture, "Shape", KIND(KEYWORD))); /* what is set stays beside it */
+    EXPECT_REFUSED(try_add(fixture, "Size", KIND(BOOL)),
+                   "Key [Size] is already whitelisted as a different type");
+    EXPECT(find_key(fixture, "Colour") != NULL && find_key(fixture, "Shape") != NULL);
+    settle(fixture, "frontend.validSearchAttributes: [{value: {Size: 2}}]\n");
+    EXPECT(find_key(fixture, "Colour") == NULL && find_key(fixture, "Size") != NULL);
+    const struct attribute_set *set = registry_set(fixture->registry);
+    settle(fixture, "frontend.validSearchAttributes: [{value: {Size: 2}}]\n"
+                    "frontend.maxBadBinaries: [{value: 7}]\n");
+    EXPECT(registry_set(fixture->registry) == set); /* nothing changed */
+    settle(fixture, "");
+    EXPECT(find_key(fixture, "Size") == NULL && find_key(fixture, "Shape") != NULL);
+}
+
+TEST(search, keys_of_the_setting_are_followed)
+{
+    fixture_run(set_keys);
 }
 
 static void protected(struct fixture *fixture)

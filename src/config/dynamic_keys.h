@@ -185,6 +185,13 @@
       "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
     X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \
       "domainName", "db: lists by filters only, as of a basic store; any other name: queries.")    \
+    X(DYNAMIC_LIST_QPS_BASIC, "frontend.visibilityListMaxQPS", KEY_INTEGER, "2147483647",          \
+      "domainName", "Lists and counts per second of a domain whose store is named db.")            \
+    X(DYNAMIC_LIST_QPS, "frontend.esVisibilityListMaxQPS", KEY_INTEGER, "2147483647",              \
+      "domainName", "Lists and counts per second of any other domain.")                            \
+    X(DYNAMIC_SEARCH_ATTRIBUTES, "frontend.validSearchAttributes", KEY_MAP, "", "",                \
+      "Search attributes besides the usual ones: name and type (STRING, KEYWORD, INT, DOUBLE, "    \
+      "BOOL, DATETIME, or 0 to 5 in this order).")                                                 \
     X(DYNAMIC_SEARCH_KEYS, "frontend.searchAttributesNumberOfKeysLimit", KEY_INTEGER, "100",       \
       "domainName", "Most search attributes of a run.")                                            \
     X(DYNAMIC_SEARCH_VALUE_SIZE, "frontend.searchAttributesSizeOfValueLimit", KEY_INTEGER, "2048", \

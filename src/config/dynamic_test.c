@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/test.h"
+#include "config/value.h"
 #include "fiber/clock.h"
 #include "fiber/file.h"
 #include "fiber/loop.h"
@@ -206,7 +207,7 @@ TEST(dynamic, keys_that_are_not_known_are_told_and_kept_out)
 {
     struct notes notes = {0};
     struct log log = log_of(&notes);
-    struct dynamic *dynamic = dynamic_of("frontend.validSearchAttributes:\n"
+    struct dynamic *dynamic = dynamic_of("frontend.no.such.key:\n"
                                          "- value: {CustomKeywordField: 1}\n"
                                          "some.thing: 7\n"
                                          "system.maxRetentionDays: [{value: 31}]\n",
@@ -214,6 +215,29 @@ TEST(dynamic, keys_that_are_not_known_are_told_and_kept_out)
     EXPECT_EQ(notes_count(&notes, "has no meaning here"), 2);
     EXPECT_EQ(notes_count(&notes, "\"key\":\"some.thing\""), 1);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, NULL), 31);
+    dynamic_free(dynamic);
+}
+
+TEST(dynamic, a_section_of_names_is_one_value)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct dynamic *dynamic = dynamic_new(NULL);
+    EXPECT(dynamic_value(dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map[0].name == NULL);
+    const char *good = "frontend.validSearchAttributes: [{value: {Colour: 1, Size: INT}}]\n";
+    EXPECT_OK(dynamic_load(dynamic, slice_text(good), "d.yaml", arena));
+    const struct value_pair *map = dynamic_value(dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map;
+    EXPECT_TEXT(map[0].name, "Colour");
+    EXPECT_TEXT(map[0].text, "1");
+    EXPECT_TEXT(map[1].name, "Size");
+    EXPECT_TEXT(map[1].text, "INT");
+    EXPECT(map[2].name == NULL);
+    const char *bad = "frontend.validSearchAttributes: [{value: {Colour: [1]}}, {value: 7}]\n";
+    struct error *err = dynamic_load(dynamic, slice_text(bad), "d.yaml", arena);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "names and texts, got a list in 'Colour'") != NULL);
+    EXPECT(strstr(err->message, "names and texts, got '7'") != NULL);
+    map = dynamic_value(dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map;
+    EXPECT_TEXT(map[0].name, "Colour");
     dynamic_free(dynamic);
 }
 

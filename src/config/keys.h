@@ -18,6 +18,7 @@ enum key_type {
     KEY_FLAG,
     KEY_DURATION,
     KEY_LIST,
+    KEY_MAP,     /* names and texts; dynamic keys only */
     KEY_IGNORED, /* of Cadence, without a meaning here: told in the log, never read */
 };
 

@@ -22,7 +22,7 @@ print_default(const struct key_rule *rule, const char *value)
     if (value[0] != '\0')
         printf("`%s`", value);
     else
-        fputs(rule->type == KEY_LIST ? "none" : "", stdout);
+        fputs(rule->type == KEY_LIST || rule->type == KEY_MAP ? "none" : "", stdout);
 }
 
 static void

@@ -30,6 +30,8 @@ value_wanted(const struct key_rule *rule, struct arena *arena)
         return "a duration such as 10s or 1h30m";
     case KEY_LIST:
         return "a list of texts";
+    case KEY_MAP:
+        return "a section of names and texts";
     case KEY_IGNORED:
         break;
     }
@@ -107,6 +109,14 @@ split_list(const char *text, struct arena *arena)
     return list.items;
 }
 
+/* Only the empty one has a form as a text. */
+static bool
+read_map(const char *text, struct arena *arena, struct value *value)
+{
+    value->map = arena_zalloc(arena, 1, sizeof *value->map);
+    return text[0] == '\0';
+}
+
 static bool
 read_text(const struct key_rule *rule, const char *text, struct arena *arena, struct value *value)
 {
@@ -125,6 +135,8 @@ read_text(const struct key_rule *rule, const char *text, struct arena *arena, st
     case KEY_LIST:
         value->list = split_list(text, arena);
         return true;
+    case KEY_MAP:
+        return read_map(text, arena, value);
     case KEY_IGNORED:
         break;
     }
@@ -167,13 +179,34 @@ list_of_part(const struct key_rule *rule, const struct config_part *part, struct
     return NULL;
 }
 
+static const char *
+map_of_part(const struct key_rule *rule, const struct config_part *part, struct arena *arena,
+            struct value *value)
+{
+    struct value_pair *pairs = arena_zalloc(arena, part->children.count + 1, sizeof pairs[0]);
+    for (size_t i = 0; i < part->children.count; i++) {
+        const struct config_part *child = part->children.items[i];
+        if (child->kind != PART_TEXT || config_part_is_null(child)) {
+            const char *got = arena_format(arena, "%s in %s", config_part_describe(child, arena),
+                                           config_quote(child->name, arena));
+            return refuse(rule, got, arena);
+        }
+        pairs[i] =
+            (struct value_pair){arena_text(arena, child->name), arena_text(arena, child->text)};
+    }
+    *value = (struct value){.type = KEY_MAP, .map = pairs};
+    return NULL;
+}
+
 const char *
 value_of_part(const struct key_rule *rule, const struct config_part *part, struct arena *arena,
               struct value *value)
 {
     if (rule->type == KEY_LIST && part->kind == PART_LIST)
         return list_of_part(rule, part, arena, value);
-    if (rule->type == KEY_LIST || part->kind != PART_TEXT)
+    if (rule->type == KEY_MAP && part->kind == PART_SECTION)
+        return map_of_part(rule, part, arena, value);
+    if (rule->type == KEY_LIST || rule->type == KEY_MAP || part->kind != PART_TEXT)
         return refuse(rule, config_part_describe(part, arena), arena);
     return value_of_text(rule, part->text, arena, value);
 }

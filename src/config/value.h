@@ -7,12 +7,18 @@
 #include "config/config_yaml.h"
 #include "config/keys.h"
 
+/* A name and what it stands for. */
+struct value_pair {
+    const char *name, *text;
+};
+
 struct value {
     enum key_type type;
-    const char *text;        /* KEY_TEXT */
-    int64_t integer;         /* KEY_INTEGER; KEY_FLAG: 0 or 1; KEY_DURATION: ns */
-    double number;           /* KEY_NUMBER */
-    const char *const *list; /* KEY_LIST, NULL-terminated */
+    const char *text;             /* KEY_TEXT */
+    int64_t integer;              /* KEY_INTEGER; KEY_FLAG: 0 or 1; KEY_DURATION: ns */
+    double number;                /* KEY_NUMBER */
+    const char *const *list;      /* KEY_LIST, NULL-terminated */
+    const struct value_pair *map; /* KEY_MAP, ends with a NULL name; no name twice */
 };
 
 /* Reads a value; what it points to is copied into `arena`. NULL: fine. Otherwise a sentence,

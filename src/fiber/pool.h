@@ -21,6 +21,11 @@ must_use struct error *pool_run(void (*work)(void *argument), void *argument, st
 struct worker;
 struct worker *worker_new(const char *name, void (*drain)(void *context, struct list *letters),
                           void *context);
+/* The same, for work that is long and must not hold up what is short: the thread gets the CPU that
+ * others leave, and a tenth of their share when they leave none. In simulation: no difference. */
+struct worker *worker_new_patient(const char *name,
+                                  void (*drain)(void *context, struct list *letters),
+                                  void *context);
 /* Queues a letter from any loop. Never refused: bound it where it is made. */
 void worker_post(struct worker *worker, struct letter *letter);
 /* Waits until the queue is empty and the thread has ended. Yields. */

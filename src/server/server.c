@@ -205,6 +205,9 @@ open_feeder(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
     struct error *err = registry_open(options->store, arena, &server->registry);
+    if (err == NULL)
+        err = registry_follow(server->registry, options->dynamic, DYNAMIC_INTERVAL_MAX,
+                              options->log, arena);
     if (err != NULL)
         return err;
     server->feeder = feeder_new(&(struct feeder_options){.told = lists_told,

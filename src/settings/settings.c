@@ -394,6 +394,19 @@ settings_list(struct settings *settings, const char *name, struct arena *arena,
     return NULL;
 }
 
+/* As the file would have it: what looks like a number is one. */
+static json_t *
+map_json(const struct value_pair *pair)
+{
+    json_t *map = json_object();
+    for (int64_t number; pair->name != NULL; pair++) {
+        bool is_number = text_parse_int64(slice_text(pair->text), INT64_MIN, INT64_MAX, &number);
+        json_object_set_new(map, pair->name,
+                            is_number ? json_integer(number) : json_string(pair->text));
+    }
+    return map;
+}
+
 static json_t *
 value_json(const struct value *value, struct arena *arena)
 {
@@ -414,6 +427,8 @@ value_json(const struct value *value, struct arena *arena)
             json_array_append_new(list, json_string(*text));
         return list;
     }
+    case KEY_MAP:
+        return map_json(value->map);
     case KEY_IGNORED:
         break;
     }

@@ -125,6 +125,26 @@ TEST(settings, what_would_not_be_taken_from_a_file_is_refused_and_changes_nothin
 }
 
 static void
+a_section(void *base)
+{
+    struct world world;
+    world_open(&world, base);
+    const char *name = "frontend.validSearchAttributes", *json;
+    EXPECT_OK(settings_get(world.settings, name, NULL, 0, world.arena, &json));
+    EXPECT_TEXT(json, "{}");
+    EXPECT_KIND(update(&world, name, "{\"Colour\": {}}", NULL), ERR_BAD_REQUEST);
+    EXPECT_OK(update(&world, name, "{\"Colour\": 1, \"Size\": \"INT\"}", NULL));
+    EXPECT_OK(settings_get(world.settings, name, NULL, 0, world.arena, &json));
+    EXPECT_TEXT(json, "{\"Colour\":1,\"Size\":\"INT\"}");
+    world_close(&world);
+}
+
+TEST(settings, a_section_of_names_is_stored_and_read_as_one)
+{
+    in_a_loop(a_section);
+}
+
+static void
 some_entries(void *base)
 {
     struct world world;

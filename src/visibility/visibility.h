@@ -57,7 +57,9 @@ must_use struct error *visibility_level(struct visibility *visibility, uint32_t 
                                         struct arena *arena, uint64_t *row);
 /* Makes all that was fed safe from a crash of the machine. */
 must_use struct error *visibility_sync(struct visibility *visibility, struct arena *arena);
-/* Begins a shard anew: its runs go, its level is set (for a rebuild). */
+/* Begins a shard anew: its level is set, its runs go (for a rebuild). Not all at one moment: lists
+ * see them going, and after an error some are left: forget again. Nobody feeds the shard meanwhile.
+ */
 must_use struct error *visibility_forget(struct visibility *visibility, uint32_t shard,
                                          uint64_t level, struct arena *arena);
 

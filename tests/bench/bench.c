@@ -1,6 +1,7 @@
 /* bench.c - the load generator behind `make bench`: closed loops of calls at a running server.
  *
  *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N] [--only N]
+ *         [--questions N]
  *
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
@@ -16,6 +17,7 @@
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
 #include "net/load.h"
+#include "storm.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
@@ -29,10 +31,12 @@
 #define CONNECTIONS 4
 
 struct bench {
-    const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text;
+    const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
+        *questions_text;
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
+    int64_t questions; /* at a time, in the table with a storm of them */
     int64_t duration;
     struct arena *arena;
 };
@@ -184,6 +188,21 @@ run_workflow_table(struct bench *bench)
     explain_workflows();
 }
 
+static void
+run_storm_table(struct bench *bench)
+{
+    struct workflows_options options = {
+        .address = bench->address,
+        .server_pid = bench->pid,
+        .count = (unsigned)bench->workflows / 2,
+        .in_flight = 16,
+        .pollers = 16,
+        .connections = CONNECTIONS,
+        .payload = 128,
+    };
+    storm_run(&options, (unsigned)bench->questions, bench->arena);
+}
+
 /* One block written and synced, again and again: the price of being durable on this disk. */
 static void
 measure_sync(struct bench *bench)
@@ -228,6 +247,8 @@ bench_main(void *argument)
         run_table(bench, "UpdateDomain: a durable change", make_update);
     }
     run_workflow_table(bench);
+    if (bench->only == 0)
+        run_storm_table(bench);
     measure_sync(bench);
     arena_free(bench->arena);
 }
@@ -242,6 +263,7 @@ main(int count, char **arguments)
         .seconds_text = "5",
         .workflows_text = "10000",
         .only_text = "0",
+        .questions_text = "8",
     };
     const struct flag flags[] = {
         {"address", "HOST:PORT", "The server.", &bench.address, NULL},
@@ -250,6 +272,8 @@ main(int count, char **arguments)
         {"seconds", "N", "Per row of a table.", &bench.seconds_text, NULL},
         {"workflows", "N", "Per row of the table of workflows.", &bench.workflows_text, NULL},
         {"only", "N", "Only the row of workflows with so many in flight.", &bench.only_text, NULL},
+        {"questions", "N", "For lists, at a time, in the table with a storm of them.",
+         &bench.questions_text, NULL},
         {0},
     };
     const struct command_line line = {
@@ -264,13 +288,14 @@ main(int count, char **arguments)
         text_parse_int64(slice_text(bench.pid_text), 1, INT32_MAX, &pid) &&
         text_parse_int64(slice_text(bench.seconds_text), 1, 3600, &seconds) &&
         text_parse_int64(slice_text(bench.workflows_text), 10, 10000000, &bench.workflows) &&
-        text_parse_int64(slice_text(bench.only_text), 0, 256, &bench.only);
+        text_parse_int64(slice_text(bench.only_text), 0, 256, &bench.only) &&
+        text_parse_int64(slice_text(bench.questions_text), 1, 10000, &bench.questions);
     if (!is_good) {
         fprintf(stderr, "%s\n%s", err == NULL ? "" : err->message, command_line_help(&line, arena));
         return 2;
     }
     bench.pid = (int)pid;
     bench.duration = seconds * NS_PER_S;
-    linux_run(&(struct linux_options){.loops = CONNECTIONS}, bench_main, &bench);
+    linux_run(&(struct linux_options){.loops = CONNECTIONS + 1}, bench_main, &bench);
     return 0;
 }

@@ -333,3 +333,59 @@ TEST(loop, waiting_costs_no_cpu_though_bytes_lie_unread)
 {
     on_linux(idle);
 }
+
+/* ---- threads of their own ---- */
+
+struct look {
+    struct letter letter;
+    struct loop *from;
+    struct fiber *fiber;
+    int nice;
+    bool is_done;
+};
+
+static void
+look_returned(struct letter *letter)
+{
+    struct look *look = container_of(letter, struct look, letter);
+    look->is_done = true;
+    fiber_wake(look->fiber);
+}
+
+static void
+look_at_nice(void *context, struct list *letters)
+{
+    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
+        struct look *look =
+            container_of(list_entry(node, struct letter, node), struct look, letter);
+        look->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+        loop_post_answer(look->from, &look->letter);
+    }
+}
+
+static int
+nice_of(struct worker *worker)
+{
+    struct look look = {
+        .letter.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
+    worker_post(worker, &look.letter);
+    while (!look.is_done)
+        fiber_wait_uncancellable();
+    worker_free(worker);
+    return look.nice;
+}
+
+static void
+compare_workers(void *argument)
+{
+    int usual = getpriority(PRIO_PROCESS, 0);
+    EXPECT_EQ(nice_of(worker_new("usual", look_at_nice, NULL)), usual);
+    int patient = nice_of(worker_new_patient("patient", look_at_nice, NULL));
+    EXPECT(patient >= 10 && patient >= usual);      /* who runs the test may be modest already */
+    EXPECT_EQ(getpriority(PRIO_PROCESS, 0), usual); /* the thread alone steps back */
+}
+
+TEST(worker, a_patient_one_leaves_the_cpu_to_others)
+{
+    on_linux(compare_workers);
+}

@@ -1,8 +1,12 @@
 /* worker.c - a thread of its own for one purpose, which is given all that waits at once. */
+#include <sys/resource.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/linux/inside.h"
 #include "fiber/pool.h"
+
+#define PATIENT_NICE 10 /* about a tenth of the weight of a thread with 0 */
 
 struct worker {
     void (*drain)(void *context, struct list *letters);
@@ -12,6 +16,7 @@ struct worker {
     pthread_mutex_t lock;
     pthread_cond_t has_letters;
     struct list letters;
+    bool is_patient;
     bool is_ending;
     struct letter end; /* the thread's last word, to who frees it */
     struct loop *end_to;
@@ -37,6 +42,9 @@ worker_thread(void *argument)
     struct worker *worker = argument;
     struct list letters;
     list_init(&letters);
+    id_t self = (id_t)gettid(); /* on Linux the priority is the thread's */
+    if (worker->is_patient && getpriority(PRIO_PROCESS, self) < PATIENT_NICE)
+        setpriority(PRIO_PROCESS, self, PATIENT_NICE);
     while (worker_take(worker, &letters)) {
         worker->drain(worker->context, &letters);
         check_that(list_is_empty(&letters), "a worker left letters undrained");
@@ -45,12 +53,14 @@ worker_thread(void *argument)
     return NULL;
 }
 
-struct worker *
-worker_new(const char *name, void (*drain)(void *context, struct list *letters), void *context)
+static struct worker *
+worker_start(const char *name, void (*drain)(void *context, struct list *letters), void *context,
+             bool is_patient)
 {
     struct worker *worker = memory_zalloc(1, sizeof *worker);
     worker->drain = drain;
     worker->context = context;
+    worker->is_patient = is_patient;
     worker->ground = linux_loop_self()->ground;
     atomic_fetch_add(&worker->ground->worker_count, 1);
     list_init(&worker->letters);
@@ -63,6 +73,19 @@ worker_new(const char *name, void (*drain)(void *context, struct list *letters),
         short_name[i] = name[i];
     pthread_setname_np(worker->thread, short_name);
     return worker;
+}
+
+struct worker *
+worker_new(const char *name, void (*drain)(void *context, struct list *letters), void *context)
+{
+    return worker_start(name, drain, context, false);
+}
+
+struct worker *
+worker_new_patient(const char *name, void (*drain)(void *context, struct list *letters),
+                   void *context)
+{
+    return worker_start(name, drain, context, true);
 }
 
 void

@@ -142,6 +142,13 @@ worker_new(const char *name, void (*drain)(void *context, struct list *letters),
     return worker;
 }
 
+struct worker *
+worker_new_patient(const char *name, void (*drain)(void *context, struct list *letters),
+                   void *context)
+{
+    return worker_new(name, drain, context);
+}
+
 void
 worker_post(struct worker *worker, struct letter *letter)
 {

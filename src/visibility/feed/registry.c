@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "config/value.h"
 #include "fiber/loop.h"
 #include "fiber/sync.h"
 #include "store/key.h"
@@ -19,6 +20,16 @@ struct registry {
     struct arena *arena; /* of the sets */
     _Atomic(const struct attribute_set *) set;
     struct fiber_mutex changing; /* of loop 0 */
+
+    struct { /* the setting; loop 0 alone */
+        const struct dynamic *dynamic;
+        const struct log *log;
+        int64_t interval;
+        struct arena *arena;          /* of `map` */
+        const struct value_pair *map; /* as it was taken; NULL: not yet */
+        struct fiber *fiber;          /* NULL: it is not followed */
+        struct latch open;
+    } setting;
 };
 
 static struct slice
@@ -45,7 +56,26 @@ take_row(const struct row *row, struct attribute_set *set, struct arena *set_are
     return err != NULL && err->kind != ERR_BAD_REQUEST ? err : NULL;
 }
 
-/* All that is stored, as a new set. Yields. */
+/* A column may stand in the setting, as in Cadence, where it has to; it stays what it is. */
+static void
+take_pair(struct registry *registry, const struct value_pair *pair, struct attribute_set *set)
+{
+    enum attribute_type type;
+    const struct attribute *known = attribute_find(set, pair->name);
+    if (known != NULL && known->column != COLUMN_NONE)
+        return;
+    const char *why = "the type is none";
+    if (attribute_type_parse(slice_text(pair->text), &type)) {
+        struct error *err = attribute_set_add(set, pair->name, type, registry->arena);
+        why = err == NULL ? NULL : err->message;
+    }
+    if (why != NULL)
+        log_warn(registry->setting.log, "a search attribute of the settings is left out",
+                 log_text("name", pair->name), log_text("type", pair->text),
+                 log_text("reason", why));
+}
+
+/* All that is stored and set, as a new set. Yields. */
 static struct error *
 read_set(struct registry *registry, struct arena *arena, struct attribute_set **set)
 {
@@ -55,6 +85,9 @@ read_set(struct registry *registry, struct arena *arena, struct attribute_set **
     struct error *err = store_scan(registry->store, &scan, arena, &rows);
     for (size_t i = 0; err == NULL && i < rows.count; i++)
         err = take_row(&rows.row[i], *set, registry->arena, arena);
+    const struct value_pair *pair = registry->setting.map;
+    for (; err == NULL && pair != NULL && pair->name != NULL; pair++)
+        take_pair(registry, pair, *set);
     return err;
 }
 
@@ -65,6 +98,7 @@ registry_open(struct store *store, struct arena *arena, struct registry **opened
     registry->store = store;
     registry->arena = arena_new(0);
     fiber_mutex_init(&registry->changing);
+    latch_init(&registry->setting.open, 0);
     struct attribute_set *set;
     struct error *err = read_set(registry, arena, &set);
     if (err != NULL) {
@@ -79,6 +113,11 @@ registry_open(struct store *store, struct arena *arena, struct registry **opened
 void
 registry_close(struct registry *registry)
 {
+    if (registry->setting.fiber != NULL) {
+        fiber_cancel(registry->setting.fiber);
+        latch_wait(&registry->setting.open);
+    }
+    arena_free(registry->setting.arena);
     check(registry->changing.owner == NULL);
     arena_free(registry->arena);
     memory_free(registry);
@@ -152,4 +191,93 @@ registry_add(struct registry *registry, const struct registry_key *keys, size_t 
     struct addition addition = {.registry = registry, .keys = keys, .count = count, .arena = arena};
     struct error *err = loop_call(loop_at(0), add_on_loop, &addition, arena);
     return err != NULL ? err : addition.err;
+}
+
+/* --- the setting ---- */
+
+static bool
+is_same_map(const struct value_pair *one, const struct value_pair *other)
+{
+    for (; one->name != NULL && other->name != NULL; one++, other++) {
+        if (strcmp(one->name, other->name) != 0 || strcmp(one->text, other->text) != 0)
+            return false;
+    }
+    return one->name == other->name;
+}
+
+/* Settings live until the next yield only. */
+static const struct value_pair *
+copy_map(const struct value_pair *map, struct arena *arena)
+{
+    size_t count = 0;
+    while (map[count].name != NULL)
+        count++;
+    struct value_pair *copy = arena_zalloc(arena, count + 1, sizeof copy[0]);
+    for (size_t i = 0; i < count; i++)
+        copy[i] =
+            (struct value_pair){arena_text(arena, map[i].name), arena_text(arena, map[i].text)};
+    return copy;
+}
+
+/* Locked. What could not be read this time is read at the next look. */
+static struct error *
+take_map(struct registry *registry, struct arena *arena)
+{
+    const struct value_pair *map =
+        dynamic_value(registry->setting.dynamic, DYNAMIC_SEARCH_ATTRIBUTES, NULL)->map;
+    if (registry->setting.map != NULL && is_same_map(registry->setting.map, map))
+        return NULL;
+    struct attribute_set *set;
+    arena_reset(registry->setting.arena);
+    registry->setting.map = copy_map(map, registry->setting.arena);
+    struct error *err = read_set(registry, arena, &set);
+    if (err == NULL)
+        atomic_store_explicit(&registry->set, set, memory_order_release);
+    else
+        registry->setting.map = NULL;
+    return err;
+}
+
+static struct error *
+look(struct registry *registry, struct arena *arena)
+{
+    struct error *err = fiber_mutex_lock(&registry->changing, arena);
+    if (err != NULL)
+        return err;
+    err = take_map(registry, arena);
+    fiber_mutex_unlock(&registry->changing);
+    return err;
+}
+
+static void
+follow(void *argument)
+{
+    struct registry *registry = argument;
+    for (;;) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        if (fiber_sleep(registry->setting.interval, arena) != NULL)
+            break; /* cancelled */
+        struct error *err = look(registry, arena);
+        if (err != NULL && !fiber_is_cancelled())
+            log_warn(registry->setting.log, "search attributes of the settings are not taken yet",
+                     log_error(err));
+    }
+    latch_done(&registry->setting.open);
+}
+
+struct error *
+registry_follow(struct registry *registry, const struct dynamic *dynamic, int64_t interval,
+                const struct log *log, struct arena *arena)
+{
+    check(registry->setting.fiber == NULL && loop_index(loop_self()) == 0 && interval > 0);
+    registry->setting.dynamic = dynamic;
+    registry->setting.log = log;
+    registry->setting.interval = interval;
+    registry->setting.arena = arena_new(0);
+    struct error *err = look(registry, arena);
+    if (err != NULL)
+        return err;
+    latch_add(&registry->setting.open, 1);
+    registry->setting.fiber = fiber_start("search attributes", follow, registry);
+    return NULL;
 }

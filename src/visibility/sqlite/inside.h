@@ -118,8 +118,12 @@ int record_reload(struct record_writer *writer);
 /* Brings a change into the tables; uses the arena for what it reads. Blocks. */
 int record_write(struct record_writer *writer, const struct visibility_change *change,
                  const struct attribute_set *attributes, struct arena *arena);
-/* Removes all runs of a shard. Blocks. */
-int record_forget(struct record_writer *writer, uint32_t shard);
+/* Removes the runs of a shard among the next FORGET_STEP that were written after number *after,
+ * which then is where to go on, or FORGET_DONE. Blocks. */
+#define FORGET_STEP 2000
+#define FORGET_DONE (-1)
+int record_forget(struct record_writer *writer, uint32_t shard, int64_t *after,
+                  struct arena *arena);
 
 /* --- keys.c: what finds a run by its ids --------------------------------------------------------
  */
@@ -172,6 +176,7 @@ struct writing_job {
     const struct attribute_set *attributes;
     uint32_t shard;      /* LEVEL, FORGET */
     uint64_t level;      /* FORGET; LEVEL: the answer */
+    int64_t after;       /* FORGET: see record_forget */
     struct arena *arena; /* of the error */
     struct error *err;
     struct loop *loop;

@@ -2,8 +2,9 @@
  * are busy waits in line.
  *
  * They are threads of their own, not the pool's: a storm of slow questions must not hold up what
- * the engine has the pool do. The line is kept by the loop that opened it (home): questions of
- * other loops are asked there by loop_call, so it needs no lock and is fair to all.
+ * the engine has the pool do. And they are patient ones: where the CPU is short, questions wait and
+ * not the engine. The line is kept by the loop that opened it (home): questions of other loops are
+ * asked there by loop_call, so it needs no lock and is fair to all.
  *
  * A question that takes longer than its caller waits is stopped: the caller raises a flag, which
  * the thread looks at every PROGRESS_STEPS instructions of SQLite's machine. The caller still waits
@@ -252,7 +253,8 @@ readers_open(const char *path, struct metrics *metrics, struct arena *arena,
         return err;
     }
     for (int i = 0; i < READERS; i++) {
-        opened->all[i].worker = worker_new("visibility-read", reader_drain, &opened->all[i]);
+        opened->all[i].worker =
+            worker_new_patient("visibility-read", reader_drain, &opened->all[i]);
         list_push_back(&opened->idle, &opened->all[i].node);
     }
     *readers = opened;

@@ -27,6 +27,8 @@ static const char *const statement_text[RECORD_STATEMENT_COUNT] = {
     [RECORD_UPDATE] = "UPDATE runs SET (" CHANGING
                       ") = (?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22) "
                       "WHERE id = ?1",
+    [RECORD_OF_SHARD] = "SELECT id, domain, custom, workflow, run FROM runs "
+                        "WHERE id > ? AND id <= ? AND shard = ?",
     [RECORD_DELETE] = "DELETE FROM runs WHERE id = ?",
     [RECORD_KEY_INSERT] = "INSERT OR IGNORE INTO key_recent(hash, owner) "
                           "VALUES (?1, ?3), (?2, ?3)",
@@ -148,22 +150,55 @@ delete_run(struct record_writer *writer, int64_t domain, struct slice run_id, st
     return code != SQLITE_OK || found.id == 0 ? code : delete_found(writer, &found, run_id, arena);
 }
 
-int
-record_forget(struct record_writer *writer, uint32_t shard)
+/* A run of a shard that goes. */
+struct leaving {
+    struct known_run run;
+    struct slice run_id;
+};
+
+static struct slice
+column_slice(sqlite3_stmt *statement, int column)
 {
-    char *text = sqlite3_mprintf("CREATE TEMP TABLE gone(id INTEGER PRIMARY KEY);"
-                                 "INSERT INTO gone SELECT id FROM runs WHERE shard = %u;"
-                                 "DELETE FROM key WHERE owner IN gone;"
-                                 "DELETE FROM key_recent WHERE owner IN gone;"
-                                 "DELETE FROM search WHERE owner IN gone;"
-                                 "DELETE FROM value WHERE owner IN gone;"
-                                 "DELETE FROM runs WHERE id IN gone;"
-                                 "DROP TABLE gone;",
-                                 shard);
-    check(text != NULL);
-    int code = database_execute(writer->database, text);
-    sqlite3_free(text);
-    return code != SQLITE_OK ? code : record_reload(writer);
+    const void *bytes = sqlite3_column_text(statement, column);
+    return slice_of(bytes, (size_t)sqlite3_column_bytes(statement, column));
+}
+
+/* The runs of a shard with numbers above the first up to the second of the range. */
+static int
+list_leaving(struct record_writer *writer, const int64_t range[2], uint32_t shard,
+             struct arena *arena, struct leaving *leaving, size_t *count)
+{
+    sqlite3_stmt *statement = writer->statements[RECORD_OF_SHARD];
+    sqlite3_bind_int64(statement, 1, range[0]);
+    sqlite3_bind_int64(statement, 2, range[1]);
+    sqlite3_bind_int64(statement, 3, shard);
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        struct leaving *one = &leaving[(*count)++];
+        int64_t domain = sqlite3_column_int64(statement, 1);
+        one->run = (struct known_run){
+            .id = sqlite3_column_int64(statement, 0),
+            .domain = domain,
+            .custom = sqlite3_column_int64(statement, 2),
+            .workflow = key_hash(domain, COLUMN_WORKFLOW_ID, column_slice(statement, 3))};
+        one->run_id = arena_slice(arena, column_slice(statement, 4));
+    }
+    return sqlite3_reset(statement);
+}
+
+int
+record_forget(struct record_writer *writer, uint32_t shard, int64_t *after, struct arena *arena)
+{
+    int64_t range[2] = {*after, *after + FORGET_STEP};
+    struct leaving *leaving = arena_zalloc(arena, FORGET_STEP, sizeof leaving[0]);
+    size_t count = 0;
+    int code = list_leaving(writer, range, shard, arena, leaving, &count);
+    for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
+        struct known_run known;
+        known_take(&writer->known, leaving[i].run.domain, leaving[i].run_id, &known);
+        code = delete_found(writer, &leaving[i].run, leaving[i].run_id, arena);
+    }
+    *after = range[1] >= writer->next_id - 1 ? FORGET_DONE : range[1];
+    return code;
 }
 
 /* ---- writing ---- */

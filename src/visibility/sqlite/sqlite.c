@@ -63,13 +63,19 @@ sqlite_sync(struct visibility *visibility, struct arena *arena)
     return notice(sqlite, writer_do(sqlite->writer, &job));
 }
 
+/* In portions: what the engine feeds meanwhile must not wait for all of them. */
 static struct error *
 sqlite_forget(struct visibility *visibility, uint32_t shard, uint64_t level, struct arena *arena)
 {
     struct sqlite_visibility *sqlite = sqlite_of(visibility);
-    struct writing_job job = {
-        .what = WRITING_FORGET, .shard = shard, .level = level, .arena = arena};
-    return notice(sqlite, writer_do(sqlite->writer, &job));
+    struct error *err = NULL;
+    for (int64_t after = 0; err == NULL && after != FORGET_DONE;) {
+        struct writing_job job = {
+            .what = WRITING_FORGET, .shard = shard, .level = level, .after = after, .arena = arena};
+        err = notice(sqlite, writer_do(sqlite->writer, &job));
+        after = job.after;
+    }
+    return err;
 }
 
 /* ---- asking ---- */

@@ -211,3 +211,46 @@ TEST(visibility_keys, settled_or_not_they_find_their_run_until_it_is_gone)
 {
     place_run(run_settled, NULL);
 }
+
+/* ---- a shard that begins anew ---- */
+
+enum { MANY = 5000, OTHERS = 300 };
+
+/* Runs behind the many, of shard 2. */
+static void
+feed_others(struct place *place, struct visibility *visibility)
+{
+    struct visibility_change *changes = arena_zalloc(place->arena, OTHERS, sizeof changes[0]);
+    for (uint64_t i = 0; i < OTHERS; i++) {
+        struct test_run run = test_run_of(MANY + i);
+        changes[i] = test_run_change(&run, place->arena);
+        changes[i].shard = 2;
+        changes[i].row = i + 1;
+    }
+    EXPECT_OK(visibility_feed(visibility, changes, OTHERS, place->attributes, place->arena));
+}
+
+static void
+forget_many(struct place *place, void *argument)
+{
+    struct visibility *visibility = place_open(place);
+    place_feed(place, visibility, 0, MANY);
+    feed_others(place, visibility);
+    int64_t attributed = place_count(place, visibility, "CustomIntField >= 0");
+    EXPECT_EQ(place_count(place, visibility, ""), MANY + OTHERS);
+    EXPECT_OK(visibility_forget(visibility, 1, 0, place->arena));
+    EXPECT_EQ(place_count(place, visibility, ""), OTHERS);
+    EXPECT_EQ(place_count(place, visibility, "CustomIntField >= 0"), OTHERS / 10);
+    const char *by_id = arena_format(place->arena, "RunID = '%s'", test_run_id(7, place->arena));
+    EXPECT_EQ(place_count(place, visibility, by_id), 0);
+    place_feed(place, visibility, 0, MANY); /* as if they had never been there */
+    EXPECT_EQ(place_count(place, visibility, ""), MANY + OTHERS);
+    EXPECT_EQ(place_count(place, visibility, "CustomIntField >= 0"), attributed);
+    EXPECT_EQ(place_count(place, visibility, by_id), 1);
+    visibility_close(visibility);
+}
+
+TEST(visibility_forget, a_shard_of_many_runs_goes_whole_and_can_come_again)
+{
+    place_run(forget_many, NULL);
+}

@@ -92,11 +92,13 @@ apply_feed(struct writer *writer, const struct writing_job *job)
 }
 
 static int
-apply_forget(struct writer *writer, const struct writing_job *job)
+apply_forget(struct writer *writer, struct writing_job *job)
 {
     int code = flush_changes(writer);
     levels_set(&writer->levels, job->shard, job->level);
-    return code != SQLITE_OK ? code : record_forget(&writer->record, job->shard);
+    if (code == SQLITE_OK)
+        code = record_forget(&writer->record, job->shard, &job->after, writer->arena);
+    return code;
 }
 
 static int
@@ -169,7 +171,6 @@ roll_back(struct writer *writer)
 {
     if (sqlite3_get_autocommit(writer->database) == 0)
         database_execute(writer->database, "ROLLBACK");
-    database_execute(writer->database, "DROP TABLE IF EXISTS temp.gone");
     vector_clear(&writer->changes);
     map64_free(writer->pending);
     writer->pending = map64_new();

@@ -43,6 +43,7 @@ var scenarios = []scenario{
 	{"a run that is reset forgets what came after", proveReset},
 	{"a schedule gives each run what the last one left", proveCron},
 	{"a run that fails is tried again", proveRunRetries},
+	{"lists find runs by filters, by queries and page by page", proveLists},
 	{"ends have the names that the client knows", proveEnds},
 }
 

@@ -97,6 +97,7 @@ func registerWorkflows(one registry) {
 		parentWorkflow, doubleWorkflow, brokenWorkflow, sleepWorkflow, heirWorkflow, callerWorkflow,
 		countdownWorkflow, grandparentWorkflow, retryWorkflow, asyncWorkflow, cleanupWorkflow,
 		fanWorkflow, memoWorkflow, longWorkflow, stepsWorkflow, tickWorkflow, stubbornWorkflow,
+		shelfWorkflow,
 	} {
 		one.RegisterWorkflow(function)
 	}
