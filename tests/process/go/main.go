@@ -44,6 +44,7 @@ var scenarios = []scenario{
 	{"a schedule gives each run what the last one left", proveCron},
 	{"a run that fails is tried again", proveRunRetries},
 	{"ends have the names that the client knows", proveEnds},
+	{"a worker polls more under load, and less without, as the server hints", proveScaling},
 }
 
 func main() {
