@@ -1,9 +1,11 @@
 /* quota.c - how many calls a second a domain, and the whole host, may make (H.3).
  *
  * Calls are of four kinds: of users, of workers, about lists, and asynchronous ones. Each kind has
- * a rate for the host and one for each domain; both are asked, the host's first. Answers of workers
- * are never refused: work that was done would be done again. What is not in the table below
- * (health, domains, what clusters ask) has no quota. All loops share the rates (base/quota.h). */
+ * a rate for the host and one for each domain; both are asked, the host's first. Polls and starts
+ * have one for each task list, too; a sticky or ephemeral list shares that of the list it goes
+ * with, its base. Answers of workers are never refused: work that was done would be done again.
+ * What is not in the table below (health, domains, what clusters ask) has no quota. All loops share
+ * the rates (base/quota.h). */
 #include "base/quota.h"
 #include "api/inside.h"
 #include "base/check.h"
@@ -15,60 +17,67 @@
 #include "wire/services.h"
 
 enum quota_kind { QUOTA_NONE, QUOTA_USER, QUOTA_WORKER, QUOTA_VISIBILITY, QUOTA_ASYNC };
-#define QUOTA_KINDS 5
+#define QUOTA_KINDS   5
+#define QUOTA_OF_LIST 0x80  /* beside the kind: the call names a task list */
+#define QUOTAS_MAX    65536 /* that a loop remembers; lists beyond have none */
 
 static const struct {
     const char *name;
     enum dynamic_key of_host, of_domain, of_domain_everywhere;
+    enum dynamic_key of_list, of_list_everywhere; /* if the call names a list */
 } kinds[QUOTA_KINDS] = {
     [QUOTA_USER] = {"user", DYNAMIC_USER_RPS, DYNAMIC_DOMAIN_USER_RPS,
-                    DYNAMIC_GLOBAL_DOMAIN_USER_RPS},
+                    DYNAMIC_GLOBAL_DOMAIN_USER_RPS, DYNAMIC_LIST_USER_RPS,
+                    DYNAMIC_GLOBAL_LIST_USER_RPS},
     [QUOTA_WORKER] = {"worker", DYNAMIC_WORKER_RPS, DYNAMIC_DOMAIN_WORKER_RPS,
-                      DYNAMIC_GLOBAL_DOMAIN_WORKER_RPS},
+                      DYNAMIC_GLOBAL_DOMAIN_WORKER_RPS, DYNAMIC_LIST_WORKER_RPS,
+                      DYNAMIC_GLOBAL_LIST_WORKER_RPS},
     [QUOTA_VISIBILITY] = {"visibility", DYNAMIC_VISIBILITY_RPS, DYNAMIC_DOMAIN_VISIBILITY_RPS,
-                          DYNAMIC_GLOBAL_DOMAIN_VISIBILITY_RPS},
+                          DYNAMIC_GLOBAL_DOMAIN_VISIBILITY_RPS, 0, 0},
     [QUOTA_ASYNC] = {"async", DYNAMIC_ASYNC_RPS, DYNAMIC_DOMAIN_ASYNC_RPS,
-                     DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS},
+                     DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS, DYNAMIC_LIST_ASYNC_RPS,
+                     DYNAMIC_GLOBAL_LIST_ASYNC_RPS},
 };
 
 static const struct {
     const char *method;
     enum quota_kind kind;
+    bool has_list;
 } limited_methods[] = {
-    {"StartWorkflowExecution", QUOTA_USER},
-    {"SignalWorkflowExecution", QUOTA_USER},
-    {"SignalWithStartWorkflowExecution", QUOTA_USER},
-    {"RequestCancelWorkflowExecution", QUOTA_USER},
-    {"TerminateWorkflowExecution", QUOTA_USER},
-    {"RestartWorkflowExecution", QUOTA_USER},
-    {"ResetWorkflowExecution", QUOTA_USER},
-    {"RefreshWorkflowTasks", QUOTA_USER},
-    {"DescribeWorkflowExecution", QUOTA_USER},
-    {"DiagnoseWorkflowExecution", QUOTA_USER},
-    {"GetWorkflowExecutionHistory", QUOTA_USER},
-    {"QueryWorkflow", QUOTA_USER},
-    {"DescribeTaskList", QUOTA_USER},
-    {"ListTaskListPartitions", QUOTA_USER},
-    {"GetTaskListsByDomain", QUOTA_USER},
-    {"FailoverDomain", QUOTA_USER},
-    {"CreateSchedule", QUOTA_USER},
-    {"DescribeSchedule", QUOTA_USER},
-    {"UpdateSchedule", QUOTA_USER},
-    {"DeleteSchedule", QUOTA_USER},
-    {"PauseSchedule", QUOTA_USER},
-    {"UnpauseSchedule", QUOTA_USER},
-    {"BackfillSchedule", QUOTA_USER},
-    {"ListSchedules", QUOTA_USER},
-    {"PollForDecisionTask", QUOTA_WORKER},
-    {"PollForActivityTask", QUOTA_WORKER},
-    {"ListWorkflowExecutions", QUOTA_VISIBILITY},
-    {"ListOpenWorkflowExecutions", QUOTA_VISIBILITY},
-    {"ListClosedWorkflowExecutions", QUOTA_VISIBILITY},
-    {"ListArchivedWorkflowExecutions", QUOTA_VISIBILITY},
-    {"ScanWorkflowExecutions", QUOTA_VISIBILITY},
-    {"CountWorkflowExecutions", QUOTA_VISIBILITY},
-    {"StartWorkflowExecutionAsync", QUOTA_ASYNC},
-    {"SignalWithStartWorkflowExecutionAsync", QUOTA_ASYNC},
+    {"StartWorkflowExecution", QUOTA_USER, true},
+    {"SignalWorkflowExecution", QUOTA_USER, false},
+    {"SignalWithStartWorkflowExecution", QUOTA_USER, true},
+    {"RequestCancelWorkflowExecution", QUOTA_USER, false},
+    {"TerminateWorkflowExecution", QUOTA_USER, false},
+    {"RestartWorkflowExecution", QUOTA_USER, false},
+    {"ResetWorkflowExecution", QUOTA_USER, false},
+    {"RefreshWorkflowTasks", QUOTA_USER, false},
+    {"DescribeWorkflowExecution", QUOTA_USER, false},
+    {"DiagnoseWorkflowExecution", QUOTA_USER, false},
+    {"GetWorkflowExecutionHistory", QUOTA_USER, false},
+    {"QueryWorkflow", QUOTA_USER, false},
+    {"DescribeTaskList", QUOTA_USER, false},
+    {"ListTaskListPartitions", QUOTA_USER, false},
+    {"GetTaskListsByDomain", QUOTA_USER, false},
+    {"FailoverDomain", QUOTA_USER, false},
+    {"CreateSchedule", QUOTA_USER, false},
+    {"DescribeSchedule", QUOTA_USER, false},
+    {"UpdateSchedule", QUOTA_USER, false},
+    {"DeleteSchedule", QUOTA_USER, false},
+    {"PauseSchedule", QUOTA_USER, false},
+    {"UnpauseSchedule", QUOTA_USER, false},
+    {"BackfillSchedule", QUOTA_USER, false},
+    {"ListSchedules", QUOTA_USER, false},
+    {"PollForDecisionTask", QUOTA_WORKER, true},
+    {"PollForActivityTask", QUOTA_WORKER, true},
+    {"ListWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"ListOpenWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"ListClosedWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"ListArchivedWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"ScanWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"CountWorkflowExecutions", QUOTA_VISIBILITY, false},
+    {"StartWorkflowExecutionAsync", QUOTA_ASYNC, true},
+    {"SignalWithStartWorkflowExecutionAsync", QUOTA_ASYNC, true},
 };
 
 /* --- which method is of which kind ---- */
@@ -91,6 +100,8 @@ quota_init(struct api *api)
             if (strcmp(method.name, limited_methods[k].method) != 0)
                 continue;
             api->quota_kinds[i] = (uint8_t)limited_methods[k].kind;
+            if (limited_methods[k].has_list)
+                api->quota_kinds[i] |= QUOTA_OF_LIST;
             found++;
         }
     }
@@ -148,24 +159,84 @@ domain_rate(const struct dynamic *dynamic, enum quota_kind kind, const char *dom
     return here < everywhere ? here : everywhere;
 }
 
-struct error *
-quota_check(struct rpc_call *call, const char *domain)
+/* --- task lists ---- */
+
+/* The message in a field of that name; NULL: there is none. */
+static const ProtobufCMessage *
+field_of(const ProtobufCMessage *message, const char *name)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE)
+        return NULL;
+    return *(const ProtobufCMessage *const *)((const char *)message + field->offset);
+}
+
+/* The list whose rate counts for the call; "": none. */
+static const char *
+rated_list(const struct rpc_call *call)
+{
+    static const char *const inner[] = {"request", "start_request"}; /* of asynchronous ones */
+    const ProtobufCMessage *request = call->request;
+    for (size_t i = 0; i < array_length(inner); i++) {
+        const ProtobufCMessage *next = field_of(request, inner[i]);
+        request = next == NULL ? request : next;
+    }
+    const API(TaskList) *list = (const API(TaskList) *)field_of(request, "task_list");
+    if (list == NULL)
+        return "";
+    bool is_normal = list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_INVALID) ||
+                     list->kind == API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    return is_normal ? list->name : list->base_name;
+}
+
+static bool
+list_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
+{
+    struct api *api = api_of(call);
+    const char *list = rated_list(call);
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain;
+    filter.task_list_name = list;
+    int64_t here = dynamic_integer(api->options.dynamic, kinds[kind].of_list, &filter);
+    int64_t all = dynamic_integer(api->options.dynamic, kinds[kind].of_list_everywhere, &filter);
+    int64_t rate = here < all ? here : all;
+    const struct map *known = api->loops[loop_index(loop_self())].quotas;
+    bool is_full = known != NULL && map_count(known) >= QUOTAS_MAX;
+    if (list[0] == '\0' || rate >= INT32_MAX || is_full || is_exempt(call))
+        return true;
+    const char *name = arena_format(call->arena, "%s/%s", domain, list);
+    return quota_take(find_quota(api, kind, name, call->arena), (double)rate, clock_monotonic());
+}
+
+/* --- all together ---- */
+
+static bool
+domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 {
     struct api *api = api_of(call);
     const struct dynamic *dynamic = api->options.dynamic;
-    enum quota_kind kind = (enum quota_kind)api->quota_kinds[rpc_index(call)];
-    if (kind == QUOTA_NONE)
-        return NULL;
     int64_t now = clock_monotonic();
     int64_t rate_of_host = dynamic_integer(dynamic, kinds[kind].of_host, NULL);
     int64_t rate_of_domain = domain_rate(dynamic, kind, domain);
     bool has_limit = rate_of_host < INT32_MAX || rate_of_domain < INT32_MAX;
     if (!has_limit || is_exempt(call))
-        return NULL;
+        return true;
     struct quota *of_host = find_quota(api, kinds[kind].name, "", call->arena);
     struct quota *of_domain = find_quota(api, kinds[kind].name, domain, call->arena);
-    if (quota_take(of_host, (double)rate_of_host, now) &&
-        quota_take(of_domain, (double)rate_of_domain, now))
+    return quota_take(of_host, (double)rate_of_host, now) &&
+           quota_take(of_domain, (double)rate_of_domain, now);
+}
+
+struct error *
+quota_check(struct rpc_call *call, const char *domain)
+{
+    unsigned known = api_of(call)->quota_kinds[rpc_index(call)];
+    enum quota_kind kind = (enum quota_kind)(known & ~(unsigned)QUOTA_OF_LIST);
+    bool has_list = (known & QUOTA_OF_LIST) != 0;
+    check(kind < QUOTA_KINDS);
+    if (kind == QUOTA_NONE ||
+        (domain_takes(call, kind, domain) && (!has_list || list_takes(call, kind, domain))))
         return NULL;
     mark("quota_call_refused");
     return errors_service_busy(call->arena, "",

@@ -62,6 +62,52 @@ TEST(quota, a_domain_that_calls_too_often_is_told_and_no_other_is, "H-025", "H-0
     fixture_run(busy_domain);
 }
 
+static bool
+is_poll_refused(struct fixture *fixture, const char *list, const char *base)
+{
+    API(PollForActivityTaskRequest) *request =
+        message_new(fixture->arena, API_TYPE(poll_for_activity_task_request));
+    API(PollForActivityTaskResponse) *response;
+    request->domain = "orders";
+    request->task_list = message_new(fixture->arena, API_TYPE(task_list));
+    request->task_list->name = (char *)list;
+    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    if (base != NULL) {
+        request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_EPHEMERAL);
+        request->task_list->base_name = (char *)base;
+    }
+    struct error *err = fixture_call(fixture, WORKER_API "PollForActivityTask", &request->base,
+                                     API_TYPE(poll_for_activity_task_response), &response);
+    return is_over_quota(err);
+}
+
+static void
+busy_list(struct fixture *fixture)
+{
+    fixture_set(fixture, "frontend.tasklistworkerrps:\n"
+                         "  - {value: 2, constraints: {taskListName: work}}\n"
+                         "frontend.tasklistrps:\n"
+                         "  - {value: 0, constraints: {taskListName: work}}\n"
+                         "matching.longPollExpirationInterval: [{value: 1ms}]\n");
+    EXPECT(!is_poll_refused(fixture, "work", NULL));
+    EXPECT(!is_poll_refused(fixture, "host-1", "work"));
+    EXPECT(is_poll_refused(fixture, "host-2", "work")); /* they share what their base may */
+    EXPECT(is_poll_refused(fixture, "work", NULL));
+    EXPECT(!is_poll_refused(fixture, "other", NULL));
+    EXPECT(!is_poll_refused(fixture, "host-3", ""));
+    API(StartWorkflowExecutionResponse) *response;
+    EXPECT(is_over_quota(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution",
+                                      &fixture_start(fixture, "wf")->base,
+                                      API_TYPE(start_workflow_execution_response), &response)));
+    fixture_set(fixture, "frontend.globalTaskListrps: [{value: 5}]\n");
+    run_start(fixture, "wf");
+}
+
+TEST(quota, a_list_and_those_that_go_with_it_share_a_rate, "C-026")
+{
+    fixture_run(busy_list);
+}
+
 static void
 busy_host(struct fixture *fixture)
 {

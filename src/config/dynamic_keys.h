@@ -173,6 +173,21 @@
       "2147483647", "domainName", "Lists per second of a domain, in the cluster.")                 \
     X(DYNAMIC_GLOBAL_DOMAIN_ASYNC_RPS, "frontend.globalDomainAsyncrps", KEY_INTEGER, "2147483647", \
       "domainName", "Asynchronous starts per second of a domain, in the cluster.")                 \
+    X(DYNAMIC_LIST_USER_RPS, "frontend.tasklistrps", KEY_INTEGER, "2147483647",                    \
+      "domainName taskListName", "Starts per second of runs on a task list, here.")                \
+    X(DYNAMIC_LIST_WORKER_RPS, "frontend.tasklistworkerrps", KEY_INTEGER, "2147483647",            \
+      "domainName taskListName",                                                                   \
+      "Polls per second of a task list and those that go with it, here.")                          \
+    X(DYNAMIC_LIST_ASYNC_RPS, "frontend.tasklistasyncrps", KEY_INTEGER, "2147483647",              \
+      "domainName taskListName", "Asynchronous starts per second of runs on a task list, here.")   \
+    X(DYNAMIC_GLOBAL_LIST_USER_RPS, "frontend.globalTaskListrps", KEY_INTEGER, "2147483647",       \
+      "domainName taskListName", "Starts per second of runs on a task list, in the cluster.")      \
+    X(DYNAMIC_GLOBAL_LIST_WORKER_RPS, "frontend.globalTaskListWorkerrps", KEY_INTEGER,             \
+      "2147483647", "domainName taskListName",                                                     \
+      "Polls per second of a task list and those that go with it, in the cluster.")                \
+    X(DYNAMIC_GLOBAL_LIST_ASYNC_RPS, "frontend.globalTaskListAsyncrps", KEY_INTEGER, "2147483647", \
+      "domainName taskListName",                                                                   \
+      "Asynchronous starts per second of runs on a task list, in the cluster.")                    \
     X(DYNAMIC_QUOTA_BYPASS_CALLERS, "system.rateLimiterBypassCallerTypes", KEY_LIST, "", "",       \
       "Kinds of callers (their cadence-caller-type) that have no quota.")                          \
     X(DYNAMIC_LIST_PAGE_SIZE, "frontend.visibilityMaxPageSize", KEY_INTEGER, "1000", "domainName", \

@@ -18,6 +18,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
     opened->followers = map_new();
     fiber_cond_init(&opened->ready);
     fiber_cond_init(&opened->grew);
+    fiber_mutex_init(&opened->regrouping);
     latch_init(&opened->writer_users, 0);
     latch_init(&opened->letters, 0);
     latch_init(&opened->fibers, 0);

@@ -229,6 +229,71 @@ TEST(domains, hosts_that_race_lose_no_domain_and_repeat_no_notification_version,
     linux_run(&(struct linux_options){.loops = 1}, race_on_two_hosts, NULL);
 }
 
+static API(IsolationGroupConfiguration) *
+drained(const char *name, struct arena *arena)
+{
+    API(IsolationGroupConfiguration) *groups =
+        message_new(arena, API_TYPE(isolation_group_configuration));
+    groups->isolation_groups = arena_zalloc(arena, 1, sizeof(void *));
+    groups->isolation_groups[0] = message_new(arena, API_TYPE(isolation_group_partition));
+    groups->isolation_groups[0]->name = (char *)name;
+    groups->isolation_groups[0]->state =
+        API_VALUE(ISOLATION_GROUP_STATE__ISOLATION_GROUP_STATE_DRAINED);
+    groups->n_isolation_groups = 1;
+    return groups;
+}
+
+struct look {
+    struct domains *domains;
+    const char *group;
+    bool is_drained;
+};
+
+static void
+look_at_group(void *argument)
+{
+    struct look *look = argument;
+    look->is_drained &= domains_is_group_drained(look->domains, "nobody", look->group);
+}
+
+static bool
+is_drained_everywhere(struct domains *domains, const char *group, struct arena *arena)
+{
+    struct look look = {domains, group, true};
+    for (unsigned i = 0; i < loop_count(); i++)
+        EXPECT_OK(loop_call(loop_at(i), look_at_group, &look, arena));
+    return look.is_drained;
+}
+
+static void
+groups_reach_others(void *argument)
+{
+    struct world world;
+    world_open(&world);
+    struct host one = host_open(&world, NS_PER_MS), two = host_open(&world, NS_PER_MS);
+    static const char *const names[] = {"north", "south"};
+    for (size_t i = 0; i < array_length(names); i++) {
+        struct domains *setter = i == 0 ? one.domains : two.domains;
+        struct domains *other = i == 0 ? two.domains : one.domains;
+        EXPECT_OK(domains_set_cluster_groups(setter, drained(names[i], world.arena), world.arena));
+        EXPECT(is_drained_everywhere(setter, names[i], world.arena)); /* when it is answered */
+        int64_t limit = clock_monotonic() + 60 * NS_PER_S;
+        while (!is_drained_everywhere(other, names[i], world.arena) && clock_monotonic() < limit)
+            EXPECT_OK(fiber_sleep(NS_PER_MS, world.arena));
+        EXPECT(is_drained_everywhere(other, names[i], world.arena));
+    }
+    EXPECT(
+        !is_drained_everywhere(one.domains, "north", world.arena)); /* what was set last counts */
+    host_close(&one);
+    host_close(&two);
+    world_close(&world);
+}
+
+TEST(domains, groups_that_one_host_drains_are_drained_at_the_others, "C-030")
+{
+    linux_run(&(struct linux_options){.loops = 2}, groups_reach_others, NULL);
+}
+
 /* --- failure
  * -------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * of all domains of the cluster, which has a row of its own. See domains.h.
  *
  * Each loop has its own copy of the cluster's; a change is durable and known to all loops when it
- * is answered. */
+ * is answered. Other hosts on the same store look for it from time to time. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/inside.h"
@@ -70,7 +70,7 @@ show(void *argument)
     }
     if (groups->arena != NULL)
         arena_free(groups->arena);
-    *groups = (struct cluster_groups){arena, record->groups};
+    *groups = (struct cluster_groups){arena, record->groups, arena_slice(arena, showing->bytes)};
 }
 
 static struct error *
@@ -78,24 +78,44 @@ show_all(struct domains *domains, struct slice bytes, struct arena *arena)
 {
     struct showing showing = {.domains = domains, .bytes = bytes, .arena = arena};
     struct error *err = NULL;
-    for (unsigned i = 0; err == NULL && i < domains->loops; i++) {
-        err = loop_call(loop_at(i), show, &showing, arena);
+    for (unsigned i = domains->loops; err == NULL && i > 0; i--) { /* what loop 0 has, all have */
+        err = loop_call(loop_at(i - 1), show, &showing, arena);
         if (err == NULL)
             err = showing.err;
     }
     return err;
 }
 
-struct error *
-groups_load(struct domains *domains, struct arena *arena)
+static struct error *
+show_stored(struct domains *domains, struct arena *arena)
 {
-    domains->groups = memory_zalloc(domains->loops, sizeof *domains->groups);
     bool found = false;
     struct slice value;
     struct error *err =
         store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_ISOLATION_GROUPS,
                   key_of_text(KEY, arena), arena, &found, &value);
-    return err != NULL || !found ? err : show_all(domains, value, arena);
+    if (err != NULL || !found || slice_equal(value, domains->groups[0].bytes))
+        return err;
+    return show_all(domains, value, arena);
+}
+
+struct error *
+groups_load(struct domains *domains, struct arena *arena)
+{
+    domains->groups = memory_zalloc(domains->loops, sizeof *domains->groups);
+    return show_stored(domains, arena);
+}
+
+struct error *
+groups_refresh(struct domains *domains, struct arena *arena)
+{
+    check(loop_index(loop_self()) == 0);
+    struct error *err = fiber_mutex_lock(&domains->regrouping, arena);
+    if (err != NULL)
+        return err;
+    err = show_stored(domains, arena);
+    fiber_mutex_unlock(&domains->regrouping);
+    return err;
 }
 
 void
@@ -126,8 +146,14 @@ static void
 set_there(void *argument)
 {
     struct setting *setting = argument;
-    struct error *err = domains_write(setting->domains, fill, &setting->bytes, setting->arena);
-    setting->err = err != NULL ? err : show_all(setting->domains, setting->bytes, setting->arena);
+    struct domains *domains = setting->domains;
+    setting->err = fiber_mutex_lock(&domains->regrouping, setting->arena);
+    if (setting->err != NULL)
+        return;
+    setting->err = domains_write(domains, fill, &setting->bytes, setting->arena);
+    if (setting->err == NULL)
+        setting->err = show_all(domains, setting->bytes, setting->arena);
+    fiber_mutex_unlock(&domains->regrouping);
 }
 
 struct error *

@@ -32,6 +32,7 @@ struct audience {
 struct cluster_groups {
     struct arena *arena; /* NULL: none were set */
     const API(IsolationGroupConfiguration) *groups;
+    struct slice bytes; /* of the row */
 };
 
 struct domains {
@@ -54,6 +55,7 @@ struct domains {
     struct latch fibers;           /* reload and refresh */
     struct fiber *refresher;       /* NULL: none */
     struct cluster_groups *groups; /* one per loop, which owns it */
+    struct fiber_mutex regrouping; /* who changes them */
     unsigned loops;
     struct audience *audiences; /* one per loop, beside its book */
     struct book books[];        /* one per loop: what is durable */
@@ -129,6 +131,8 @@ must_use struct error *domains_wait_newest(struct domains *domains, struct arena
 /* Reads the cluster's. On loop 0. Yields. */
 must_use struct error *groups_load(struct domains *domains, struct arena *arena);
 void groups_free(struct domains *domains);
+/* Looks whether another host has changed the cluster's. On loop 0. Yields. */
+must_use struct error *groups_refresh(struct domains *domains, struct arena *arena);
 
 /* --- rows.c: keys and values --------------------------------------------------------------------
  */

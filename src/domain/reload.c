@@ -281,6 +281,8 @@ domains_refresh(void *argument)
         if (fiber_sleep(domains->options.refresh_interval, arena) != NULL)
             break;
         struct error *err = domains_look_for_others(domains, arena, &guard);
+        if (err == NULL)
+            err = groups_refresh(domains, arena);
         if (err != NULL)
             log_debug(domains->options.log, "Looking for changes of domains failed.",
                       log_error(err));

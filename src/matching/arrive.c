@@ -54,6 +54,8 @@ place_offer(struct task_list *list, struct offer *offer)
 void
 list_add(struct task_list *list, struct offer *offer)
 {
+    check(list_is_empty(&offer->node) && !task_is_query(offer->task));
+    check(offer->task->partition == list->partition);
     list->used = clock_monotonic();
     load_note(&list->load, list->used);
     isolation_note(list, offer->task);
@@ -74,6 +76,7 @@ void
 list_return(struct task_list *list, struct offer *offer)
 {
     const struct task *task = offer->task;
+    check(list_is_empty(&offer->node) && task->type == list->type);
     list->used = clock_monotonic();
     mark("task_returned");
     if (task_is_query(task)) {
@@ -183,6 +186,7 @@ list_poll(struct task_list *list, struct poll *poll)
 void
 list_withdraw(struct task_list *list, struct poll *poll)
 {
+    check(poll->owner == list);
     poll_go_home(poll, POLL_WITHDRAWN);
     mark("poll_withdrawn");
     member_changed(list);

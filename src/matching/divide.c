@@ -67,11 +67,28 @@ division_message(const struct task_list *list, const struct division *division, 
 /* --- by an operator ------------------------------------------------------------------------------
  */
 
+static size_t
+count_groups(const API(TaskListPartitionConfig) *config)
+{
+    size_t reads = 0, writes = 0;
+    for (size_t i = 0; i < config->n_read_partitions; i++) {
+        const API(TaskListPartition) *value = config->read_partitions[i]->value;
+        reads += value == NULL ? 0 : value->n_isolation_groups;
+    }
+    for (size_t i = 0; i < config->n_write_partitions; i++) {
+        const API(TaskListPartition) *value = config->write_partitions[i]->value;
+        writes += value == NULL ? 0 : value->n_isolation_groups;
+    }
+    return reads > writes ? reads : writes;
+}
+
 static struct error *
 check_ids(const API(TaskListPartitionConfig) *config, struct arena *arena)
 {
     if (config->n_read_partitions > PARTITIONS_MAX)
         return error_new(arena, ERR_BAD_REQUEST, "more than %d partitions", PARTITIONS_MAX);
+    if (count_groups(config) > SEATS_MAX)
+        return error_new(arena, ERR_BAD_REQUEST, "more than %d isolation groups", SEATS_MAX);
     for (size_t i = 0; i < config->n_read_partitions; i++) {
         int32_t id = config->read_partitions[i]->key;
         if (id < 0 || id >= PARTITIONS_MAX)
@@ -138,6 +155,7 @@ static bool
 set_config(struct task_list *list, API(TaskListPartitionConfig) *config, struct arena *arena)
 {
     const API(TaskListPartitionConfig) *before = list->root == NULL ? NULL : list->root->config;
+    check(list->partition == 0 && list->backlog.is_loaded);
     if (before != NULL && is_same(config, before, arena))
         return false;
     config->version = before == NULL ? 1 : before->version + 1;
@@ -148,6 +166,7 @@ set_config(struct task_list *list, API(TaskListPartitionConfig) *config, struct 
 static struct error *
 wait_recorded(struct task_list *list, int64_t version, struct arena *arena)
 {
+    check(list->root != NULL && version > 0);
     list->users++;
     struct error *err = NULL;
     while (err == NULL && list->root->version_recorded < version) {
@@ -159,6 +178,7 @@ wait_recorded(struct task_list *list, int64_t version, struct arena *arena)
         if (wake != WAKE_READY)
             err = wake_error(wake, arena, "storing a partition config");
     }
+    check(list->users > 0);
     list->users--;
     return err;
 }
@@ -222,6 +242,7 @@ wanted_writes(struct task_list *list, size_t writes)
     bool is_under =
         lasting_check(&scaler->under, rate < (double)(writes - 1) * each * factor,
                       dynamic_duration(dynamic, DYNAMIC_SCALER_DOWN_TIME, &filter), now);
+    check(writes > 0 && least <= PARTITIONS_MAX);
     double wanted = (double)writes;
     if ((is_over || is_under) && each > 0)
         wanted = ceil(rate / each);
@@ -248,6 +269,7 @@ scaler_run(struct task_list *list)
 {
     struct division before, division;
     root_division(list, &before);
+    division_check(&before);
     division = before;
     division.writes = wanted_writes(list, before.writes);
     for (int32_t i = 0; i < (int32_t)division.writes; i++)
@@ -255,6 +277,7 @@ scaler_run(struct task_list *list)
     scale_reads(list->root, &division);
     if (division.writes == before.writes && division.reads == before.reads)
         return;
+    division_check(&division);
     mark(division.writes > before.writes ? "partitions_added" : "partitions_taken_away");
     scoped(arena_drop) struct arena *arena = arena_new(0);
     set_config(list, division_message(list, &division, arena), arena);

@@ -124,6 +124,82 @@ TEST(divide, what_is_no_division_is_refused, "C-018")
     bench_run(refusals, NULL, 2);
 }
 
+/* Partitions 0 and 1 are for one group, 2 for another. */
+static API(TaskListPartitionConfig) *
+config_with_groups(struct bench *bench, char **one, char **other)
+{
+    API(TaskListPartitionConfig) *config = config_of(bench, 3, 3);
+    for (int i = 0; i < 3; i++) {
+        API(TaskListPartition) *seats[] = {config->read_partitions[i]->value,
+                                           config->write_partitions[i]->value};
+        for (int k = 0; k < 2; k++) {
+            seats[k]->isolation_groups = i == 2 ? other : one;
+            seats[k]->n_isolation_groups = 1;
+        }
+    }
+    return config;
+}
+
+/* The partition that a task of the group, and a poll, meet in. */
+static int32_t
+meet_as(struct bench *bench, const char *group, uint64_t row)
+{
+    struct probe probe;
+    bench->group = bench->identity = group;
+    bench_add(bench, DECISIONS, row, row);
+    bench_sleep(bench, SHORT);
+    probe_start(bench, DECISIONS, &probe, NS_PER_S);
+    EXPECT_EQ(probe_wait(&probe), POLL_MATCHED);
+    int32_t partition = probe.poll.task->partition;
+    EXPECT_EQ(probe.poll.partition, partition);
+    probe_finish(bench, &probe);
+    return partition;
+}
+
+static void
+groups_of_partitions(struct bench *bench)
+{
+    char *one = "north", *other = "south";
+    EXPECT_OK(matching_divide(bench->matching, &orders, config_with_groups(bench, &one, &other),
+                              bench->arena));
+    bench_sleep(bench, SHORT);
+    for (uint64_t row = 1; row <= 4; row++) {
+        EXPECT_EQ(meet_as(bench, "south", 10 + row), 2);
+        EXPECT(meet_as(bench, "north", 20 + row) < 2);
+        EXPECT(meet_as(bench, "nobody's", 30 + row) < 3); /* for all, where none is for it */
+    }
+    EXPECT_OK(matching_divide(bench->matching, &orders, config_with_groups(bench, &other, &one),
+                              bench->arena));
+    bench_sleep(bench, SHORT);
+    EXPECT_EQ(meet_as(bench, "north", 41), 2);
+    EXPECT(meet_as(bench, "south", 42) < 2);
+}
+
+TEST(divide, a_group_meets_in_the_partitions_that_are_for_it, "C-027")
+{
+    bench_run(groups_of_partitions, "system.enableTasklistIsolation: [{value: true}]\n", 2);
+}
+
+static void
+too_many_groups(struct bench *bench)
+{
+    char *names[257];
+    for (size_t i = 0; i < array_length(names); i++)
+        names[i] = "north";
+    API(TaskListPartitionConfig) *config = config_of(bench, 2, 1);
+    config->read_partitions[1]->value->isolation_groups = names;
+    config->read_partitions[1]->value->n_isolation_groups = array_length(names);
+    EXPECT_TEXT(matching_divide(bench->matching, &orders, config, bench->arena)->message,
+                "more than 256 isolation groups");
+    config->read_partitions[1]->value->n_isolation_groups--;
+    EXPECT_OK(matching_divide(bench->matching, &orders, config, bench->arena));
+}
+
+TEST(divide, more_groups_than_there_is_room_for_are_refused, "C-018")
+{
+    bench_run(too_many_groups, NULL, 1);
+}
+
 /* A partition that nobody reads any more is put away; the root stays. Who polls later gets its
  * tasks all the same. */
 static void

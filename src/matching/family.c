@@ -56,6 +56,23 @@ division_has_write(const struct division *division, int32_t partition)
     return has(division->write, division->writes, partition);
 }
 
+static void
+check_ids(const int32_t *ids, size_t count)
+{
+    check(count >= 1 && count <= PARTITIONS_MAX && ids[0] == 0);
+    for (size_t i = 1; i < count; i++)
+        check(ids[i] > 0 && ids[i] < PARTITIONS_MAX && !has(ids, i, ids[i]));
+}
+
+void
+division_check(const struct division *division)
+{
+    check(division->writes <= division->reads && division->version >= 0);
+    check(division->read_seats.count <= SEATS_MAX && division->write_seats.count <= SEATS_MAX);
+    check_ids(division->read, division->reads);
+    check_ids(division->write, division->writes);
+}
+
 /* NULL: the list is not divided. Costs nothing where none is. */
 static struct family *
 family_find(struct place *place, const struct address *address)
@@ -79,16 +96,46 @@ family_of(const struct task_list *list)
 /* --- choosing ------------------------------------------------------------------------------------
  */
 
+static bool
+seats_take(const struct seats *seats, int32_t partition, uint64_t group)
+{
+    bool is_for_all = true;
+    for (size_t i = 0; i < seats->count; i++) {
+        if (seats->seat[i].partition != partition)
+            continue;
+        if (seats->seat[i].group == group)
+            return true;
+        is_for_all = false;
+    }
+    return is_for_all;
+}
+
+/* One of the partitions that are for the group, always the same; of all, if none is. */
+static size_t
+choose_seat(const struct seats *seats, const int32_t *ids, size_t count, uint64_t group)
+{
+    size_t fitting[PARTITIONS_MAX], found = 0;
+    check(count > 0 && count <= PARTITIONS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (seats_take(seats, ids[i], group))
+            fitting[found++] = i;
+    }
+    return found == 0 ? (size_t)(group % count) : fitting[group % found];
+}
+
 /* Tasks and pollers of an isolation group meet in the same partition. */
 static bool
 choose_by_group(const struct place *place, const struct dynamic_filter *filter, const char *group,
-                size_t count, size_t *choice)
+                const struct division *division, bool is_write, size_t *choice)
 {
     const struct dynamic *dynamic = place->matching->options.dynamic;
     if (group == NULL || group[0] == '\0' ||
         !dynamic_flag(dynamic, DYNAMIC_TASK_LIST_ISOLATION, filter))
         return false;
-    *choice = (size_t)(map_hash(slice_text(group)) % count);
+    uint64_t hash = map_hash(slice_text(group));
+    *choice = is_write
+                  ? choose_seat(&division->write_seats, division->write, division->writes, hash)
+                  : choose_seat(&division->read_seats, division->read, division->reads, hash);
     return true;
 }
 
@@ -110,7 +157,7 @@ family_choose_write(struct place *place, const struct task *task)
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = domain_name(place, task->domain_id);
     size_t choice;
-    if (!choose_by_group(place, &filter, task->isolation_group, division->writes, &choice))
+    if (!choose_by_group(place, &filter, task->isolation_group, division, true, &choice))
         choice = family->write_turn++ % division->writes;
     return division->write[choice];
 }
@@ -129,10 +176,12 @@ choose_by_weight(const struct family *family, size_t *choice)
     }
     if (!is_long)
         return false;
+    check(sum > BALANCE_THRESHOLD);
     int64_t at = (int64_t)entropy_below((uint64_t)sum);
     size_t i = 0;
     while (at >= family->weights[i])
         at -= family->weights[i++];
+    check(i < family->division.reads);
     *choice = i;
     return true;
 }
@@ -145,7 +194,7 @@ choose_read(struct place *place, struct family *family, const struct poll *poll)
     filter.task_list_name = poll->list;
     filter.task_type = (int)poll->type;
     size_t count = family->division.reads, choice;
-    if (choose_by_group(place, &filter, poll->isolation_group, count, &choice))
+    if (choose_by_group(place, &filter, poll->isolation_group, &family->division, false, &choice))
         return choice;
     const char *strategy =
         dynamic_text(place->matching->options.dynamic, DYNAMIC_LOAD_BALANCER, &filter);
@@ -161,6 +210,7 @@ choose_read(struct place *place, struct family *family, const struct poll *poll)
 int32_t
 family_choose_read(struct place *place, const struct poll *poll)
 {
+    check(poll->partition_wanted >= 0 && poll->partition_wanted < PARTITIONS_MAX);
     if (poll->partition_wanted > 0)
         return poll->partition_wanted;
     struct address address = {poll->domain_id, poll->type, poll->list, 0};
@@ -175,6 +225,7 @@ family_note_backlog(struct place *place, const struct poll *poll)
     struct family *family = poll->kind == LIST_NORMAL ? family_find(place, &address) : NULL;
     if (family == NULL)
         return;
+    check(poll->backlog >= 0);
     for (size_t i = 0; i < family->division.reads; i++) {
         if (family->division.read[i] == poll->partition)
             family->weights[i] = poll->backlog;
@@ -234,6 +285,7 @@ telling_arrived(struct letter *letter)
     struct slice key = slice_of(telling->key, telling->key_length);
     struct family *family = map_get(place->families, key);
     letter_arrived(place->matching);
+    check(place_loop(place) == loop_self());
     if (telling->division.reads <= 1) {
         map_remove(place->families, key);
         memory_free(family);
@@ -249,7 +301,8 @@ void
 family_tell(struct task_list *root, const struct division *division)
 {
     struct matching *matching = root->place->matching;
-    check(root->partition == 0 && division->writes <= division->reads);
+    check(root->partition == 0 && root->root != NULL);
+    division_check(division);
     for (unsigned i = 0; i < matching->loops; i++) {
         struct telling *telling = memory_alloc(sizeof *telling + root->key.length);
         telling->place = &matching->places[i];

@@ -38,6 +38,7 @@
 #define PARTITIONS_MAX    128
 #define BALANCE_THRESHOLD 100 /* tasks: polls go by weight when a backlog is longer */
 #define INVITED_MAX       32  /* tasks that an invitation is for */
+#define SEATS_MAX         256 /* isolation groups of all partitions of a list */
 
 struct matching;
 struct offer;
@@ -53,11 +54,21 @@ struct address {
     int32_t partition;
 };
 
+/* Which partitions are for which isolation groups: one without a seat is for all. */
+struct seats {
+    size_t count;
+    struct {
+        int32_t partition;
+        uint64_t group; /* hash of its name */
+    } seat[SEATS_MAX];
+};
+
 /* How a list is divided: ids of partitions, in order. */
 struct division {
     int64_t version; /* of what was set by somebody; 0: by the settings */
     size_t reads, writes;
     int32_t read[PARTITIONS_MAX], write[PARTITIONS_MAX];
+    struct seats read_seats, write_seats;
 };
 
 /* A divided list, as one loop knows it. */
@@ -129,6 +140,8 @@ void family_tell(struct task_list *root, const struct division *division);
 void families_free(struct place *place);
 bool division_has_read(const struct division *division, int32_t partition);
 bool division_has_write(const struct division *division, int32_t partition);
+/* The invariants of a division: the root is first, in order, none twice. */
+void division_check(const struct division *division);
 
 /* --- member.c: all on the list's loop, no yield
  * --------------------------------------------------- */

@@ -118,6 +118,8 @@ bench_add(struct bench *bench, struct spot spot, uint64_t first, uint64_t last)
     for (uint64_t row = first; row <= last; row++) {
         struct task task = bench_task(spot, row);
         task.isolation_group = bench->group;
+        if (bench->domain_id != NULL)
+            task.domain_id = task.run_domain_id = bench->domain_id;
         EXPECT(matching_add(bench->matching, &task));
     }
 }
@@ -136,18 +138,19 @@ probe_back(struct poll *poll, enum poll_end end)
 void
 probe_start(struct bench *bench, struct spot spot, struct probe *probe, int64_t patience)
 {
-    *probe = (struct probe){.poll = {.type = spot.type,
-                                     .kind = spot.kind,
-                                     .domain_id = "domain",
-                                     .domain_name = "shop",
-                                     .list = spot.list,
-                                     .base_list = spot.normal,
-                                     .identity = bench->identity,
-                                     .isolation_group = bench->group,
-                                     .partition_wanted = bench->partition,
-                                     .rate_per_second = bench->rate,
-                                     .expiry = clock_monotonic() + patience,
-                                     .back = probe_back}};
+    *probe =
+        (struct probe){.poll = {.type = spot.type,
+                                .kind = spot.kind,
+                                .domain_id = bench->domain_id == NULL ? "domain" : bench->domain_id,
+                                .domain_name = "shop",
+                                .list = spot.list,
+                                .base_list = spot.normal,
+                                .identity = bench->identity,
+                                .isolation_group = bench->group,
+                                .partition_wanted = bench->partition,
+                                .rate_per_second = bench->rate,
+                                .expiry = clock_monotonic() + patience,
+                                .back = probe_back}};
     matching_poll(bench->matching, &probe->poll);
     EXPECT(!probe->is_back);
 }

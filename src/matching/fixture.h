@@ -19,12 +19,13 @@ struct bench {
     struct dynamic *dynamic;
     struct matching *matching;
     struct arena *arena;
-    double rate;          /* that polls ask for from now on; negative: none */
-    const char *identity; /* of who polls from now on */
-    const char *group;    /* isolation group of polls and tasks from now on; NULL: none */
-    const char *drained;  /* a group; NULL: none */
-    int32_t partition;    /* that polls ask for from now on; 0: any */
-    size_t done;          /* calls of task_done */
+    double rate;           /* that polls ask for from now on; negative: none */
+    const char *identity;  /* of who polls from now on */
+    const char *group;     /* isolation group of polls and tasks from now on; NULL: none */
+    const char *drained;   /* a group; NULL: none */
+    const char *domain_id; /* of polls and tasks from now on; NULL: "domain" */
+    int32_t partition;     /* that polls ask for from now on; 0: any */
+    size_t done;           /* calls of task_done */
     uint64_t done_range_id;
     int partitions_seen;           /* the highest that a task came from, and one more */
     bool is_row_done[TASKS_NOTED]; /* by row */

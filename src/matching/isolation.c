@@ -3,6 +3,7 @@
  * A task waits for a poller of its group, but not longer than a moment, and not at all if the group
  * is drained or has no pollers: better the wrong group than none. A poller of a drained group gets
  * nothing. So the tasks that wait for their group are the newest ones, and few. */
+#include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -44,6 +45,7 @@ static int64_t
 leaks_at(const struct task_list *list, const struct offer *offer)
 {
     const char *group = offer->task->isolation_group;
+    check(group != NULL && !list_is_sticky(list));
     if (group[0] == '\0' || task_is_query(offer->task))
         return 0;
     struct dynamic_filter filter = list_filter(list);
@@ -112,6 +114,7 @@ list_dispatch_isolated(struct task_list *list)
             continue;
         if (!list_has_token(list))
             break;
+        check(poll->is_parked && poll->owner == list);
         list_unpark(list, offer);
         list_hand_out(list, offer);
         list_give(list, offer, poll);
@@ -135,6 +138,7 @@ isolation_note(struct task_list *list, const struct task *task)
         load = memory_zalloc(1, sizeof *load);
         map_put(list->group_loads, key, load);
     }
+    check(map_count(list->group_loads) <= GROUPS_MAX);
     if (load != NULL)
         load_note(load, clock_monotonic());
 }
@@ -154,6 +158,7 @@ isolation_free(struct task_list *list)
     void *load;
     if (list->group_loads == NULL)
         return;
+    check(!timer_is_pending(&list->isolation));
     while (map_next(list->group_loads, &cursor, NULL, &load))
         memory_free(load);
     map_free(list->group_loads);

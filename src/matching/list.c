@@ -77,6 +77,7 @@ list_new(struct place *place, const struct address *address)
     backlog_init(list);
     member_init(list);
     list_tend_begin(list);
+    check(list->partition >= 0 && list->partition < PARTITIONS_MAX);
     map_put(place->lists, list->key, list);
     return list;
 }
@@ -101,6 +102,7 @@ is_blank(const struct task_list *list)
 struct task_list *
 list_get(struct place *place, const struct address *address, enum list_kind kind)
 {
+    check(place_loop(place) == loop_self());
     struct task_list *list = list_find(place, address);
     if (list == NULL)
         list = list_new(place, address);
@@ -218,6 +220,7 @@ list_know(struct task_list *list, struct offer *offer)
     if (offer->task->row == 0)
         return;
     struct offer *before = map64_put(list->known, known_key(offer->task), offer);
+    check(before != offer && !offer->is_known);
     if (before != NULL)
         before->is_known = false;
     offer->is_known = true;
@@ -238,6 +241,7 @@ list_merge(struct task_list *list, struct offer *offer)
     struct offer *known = list_find_known(list, offer->task);
     if (known == NULL)
         return false;
+    check(known != offer && known->is_known && !offer->is_known);
     mark("task_offered_again");
     if (offer->task->range_id > known->task->range_id)
         known->task->range_id = offer->task->range_id;
@@ -302,6 +306,7 @@ void
 list_pass_on(struct task_list *list)
 {
     struct list passing;
+    check(list_is_sticky(list));
     list_init(&passing);
     list_splice_back(&passing, &list->waiting);
     list->waiting_count = 0;
@@ -360,6 +365,8 @@ list_match(struct task_list *list, struct offer *offer)
 void
 list_give(struct task_list *list, struct offer *offer, struct poll *poll)
 {
+    check(poll->is_parked && poll->owner == list && poll->task == NULL);
+    check(offer->task->type == list->type);
     offer_hand_over(offer, poll);
     list->polled = clock_monotonic();
     matching_count(list->place->matching->counters.success, 1);
@@ -373,6 +380,7 @@ list_hand_out(struct task_list *list, struct offer *offer)
     struct outstanding *row = backlog_find(list, offer->task->number);
     if (row == NULL || row->offer != offer)
         return;
+    check(!row->is_done);
     row->offer = NULL;
     row->handed = clock_monotonic();
 }

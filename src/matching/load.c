@@ -1,6 +1,7 @@
 /* load.c - see load.h. */
 #include "matching/load.h"
 
+#include "base/check.h"
 #include "fiber/clock.h"
 
 #define WINDOW (10 * NS_PER_S)
@@ -11,6 +12,7 @@ roll(struct load *load, int64_t now)
     if (load->began == 0)
         load->began = now;
     int64_t lasted = now - load->began;
+    check(lasted >= 0); /* monotonic */
     if (lasted < WINDOW)
         return;
     load->before = (double)load->count * (double)NS_PER_S / (double)lasted;

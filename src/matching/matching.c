@@ -118,8 +118,9 @@ matching_is_full(struct matching *matching, const char *domain_id)
 static void
 offer_uncount(const struct offer *offer)
 {
-    atomic_fetch_sub(&offer->matching->held, 1);
-    atomic_fetch_sub(share_of(offer->matching, offer->task->domain_id), 1);
+    size_t held = atomic_fetch_sub(&offer->matching->held, 1);
+    size_t share = atomic_fetch_sub(share_of(offer->matching, offer->task->domain_id), 1);
+    check(held > 0 && share > 0);
 }
 
 struct offer *
@@ -220,6 +221,7 @@ void
 offer_visit(struct offer *offer, int32_t host)
 {
     struct address address = task_address(offer->task);
+    check(host != offer->task->partition && list_is_empty(&offer->node));
     address.partition = offer->host = host;
     offer->errand = ERRAND_VISIT;
     offer->letter.deliver = offer_delivered;

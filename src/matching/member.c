@@ -42,6 +42,8 @@ void
 note_send(const struct task_list *from, int32_t to, struct note note)
 {
     struct matching *matching = from->place->matching;
+    check(to >= 0 && to < PARTITIONS_MAX);
+    check(place_loop(from->place) == loop_self());
     size_t id_size = strlen(from->domain_id) + 1, name_size = strlen(from->name) + 1;
     struct note_letter *post = memory_alloc(sizeof *post + id_size + name_size);
     char *texts = (char *)(post + 1);
@@ -85,6 +87,7 @@ static void
 go_visiting(struct task_list *list)
 {
     struct member *member = &list->member;
+    check(member->invited <= INVITED_MAX);
     while (member->invited > 0) {
         struct offer *offer = list_take_query(list);
         if (offer == NULL) {
@@ -93,6 +96,7 @@ go_visiting(struct task_list *list)
                 break;
             list_unpark(list, offer);
         }
+        check(offer->task->partition == list->partition && member->invited_to != list->partition);
         list_hand_out(list, offer);
         offer_visit(offer, member->invited_to);
         member->invited--;
@@ -126,6 +130,7 @@ report(struct deferred *deferred)
 {
     struct member *member = container_of(deferred, struct member, report);
     struct task_list *list = container_of(member, struct task_list, member);
+    check(is_member(list));
     if (list->place->is_drained)
         return;
     if (member->invited > 0)
@@ -156,6 +161,7 @@ double
 member_rate(const struct task_list *list, double rate)
 {
     const struct family *family = is_member(list) ? family_of(list) : NULL;
+    check(family == NULL || family->division.writes > 0);
     return family == NULL ? rate : rate / (double)family->division.writes;
 }
 
@@ -223,7 +229,8 @@ member_hear(struct task_list *list, const struct note *note)
         member_changed(list);
         return;
     }
-    check(note->kind == NOTE_INVITED);
+    check(note->kind == NOTE_INVITED && note->count > 0 && note->count <= INVITED_MAX);
+    check(note->peer != list->partition);
     member->invited = note->count;
     member->invited_to = note->peer;
     answer_invitation(list);
@@ -233,6 +240,8 @@ void
 member_host(struct task_list *list, struct offer *offer)
 {
     struct member *member = &list->member;
+    check(offer->errand == ERRAND_VISIT && offer->host == list->partition);
+    check(offer->task->partition != list->partition);
     list->used = clock_monotonic();
     struct poll *poll = list_choose_poll(list, offer, true);
     if (poll != NULL) {

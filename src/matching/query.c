@@ -38,6 +38,7 @@ list_take_query(struct task_list *list)
     struct offer *offer = first_query(list);
     if (offer == NULL)
         return NULL;
+    check(list->ask_count > 0 && task_is_query(offer->task));
     list_remove(&offer->node);
     list->ask_count--;
     return offer;

@@ -12,6 +12,17 @@
 
 #define REFRESH_INTERVAL NS_PER_S
 
+/* The hash of the group's name is enough: groups that share one only share their partitions. */
+static void
+seats_add(struct seats *seats, int32_t partition, const API(TaskListPartition) *value)
+{
+    for (size_t i = 0; value != NULL && i < value->n_isolation_groups; i++) {
+        check(seats->count < SEATS_MAX);
+        seats->seat[seats->count].partition = partition;
+        seats->seat[seats->count++].group = map_hash(slice_text(value->isolation_groups[i]));
+    }
+}
+
 /* --- the division --------------------------------------------------------------------------------
  */
 
@@ -38,11 +49,18 @@ static void
 divide_by_config(const API(TaskListPartitionConfig) *config, struct division *division)
 {
     check(config->n_read_partitions <= PARTITIONS_MAX);
+    check(config->n_write_partitions <= config->n_read_partitions);
     *division = (struct division){.version = config->version};
-    for (size_t i = 0; i < config->n_read_partitions; i++)
+    for (size_t i = 0; i < config->n_read_partitions; i++) {
         division->read[division->reads++] = config->read_partitions[i]->key;
-    for (size_t i = 0; i < config->n_write_partitions; i++)
+        seats_add(&division->read_seats, config->read_partitions[i]->key,
+                  config->read_partitions[i]->value);
+    }
+    for (size_t i = 0; i < config->n_write_partitions; i++) {
         division->write[division->writes++] = config->write_partitions[i]->key;
+        seats_add(&division->write_seats, config->write_partitions[i]->key,
+                  config->write_partitions[i]->value);
+    }
 }
 
 void
@@ -73,6 +91,7 @@ may_be_divided(const struct task_list *list)
 static struct root *
 root_make(struct task_list *list)
 {
+    check(list->partition == 0);
     if (list->root == NULL) {
         list->root = memory_zalloc(1, sizeof *list->root);
         list->root->arena = arena_new(0);
@@ -124,6 +143,7 @@ root_recorded(struct task_list *list, struct record_mark written)
     struct root *root = list->root;
     if (root == NULL)
         return;
+    check(list->partition == 0 && written.highest <= root->highest);
     root->highest_recorded = written.highest;
     root->version_recorded = written.version;
     list->member.refreshed = 0;
@@ -134,6 +154,7 @@ static void
 root_wake_members(struct task_list *list)
 {
     struct root *root = list->root;
+    check(root->part_count <= PARTITIONS_MAX && root->highest < PARTITIONS_MAX);
     for (size_t i = 0; i < root->part_count; i++) /* they tell anew, and take no old invitation */
         root->parts[i] = (struct part){.is_drained = root->parts[i].is_drained};
     int32_t last = (int32_t)root->part_count - 1; /* also those that were only polled */
@@ -172,7 +193,7 @@ root_keep_config(struct root *root, const API(TaskListPartitionConfig) *config)
     API(TaskListPartitionConfig) *copy = NULL;
     struct slice bytes = message_encode(arena, &config->base);
     struct error *err = message_decode(arena, API_TYPE(task_list_partition_config), bytes, &copy);
-    check(err == NULL);
+    check(err == NULL && config->version > 0);
     arena_free(root->arena);
     root->arena = arena;
     root->config = copy;
@@ -204,6 +225,7 @@ void
 root_scale(struct timer *timer)
 {
     struct task_list *list = container_of(timer, struct task_list, member.scaler.timer);
+    check(list->partition == 0); /* nobody else starts the timer */
     if (!may_be_divided(list))
         return;
     if (list->backlog.is_loaded)
@@ -213,12 +235,21 @@ root_scale(struct timer *timer)
     scaler_plan(list);
 }
 
+static int32_t
+highest_of(const struct division *division)
+{
+    int32_t highest = 0;
+    for (size_t i = 0; i < division->reads; i++)
+        highest = division->read[i] > highest ? division->read[i] : highest;
+    return highest;
+}
+
 /* The highest partition of the division is in the record, or will be. */
 static bool
 is_recorded(struct task_list *list, const struct division *division)
 {
     struct root *root = list->root;
-    int32_t highest = division->read[division->reads - 1];
+    int32_t highest = highest_of(division);
     if (root->highest < highest)
         root->highest = highest;
     return !root_wants_record(list);
@@ -244,6 +275,7 @@ root_refresh(struct task_list *list)
     }
     if (division_is_same(&division, &root->told) && root->rate_told == list->rate_asked)
         return;
+    check(root->highest_recorded >= highest_of(&division)); /* before tasks go there */
     root->told = division;
     for (size_t i = 0; i < division.writes; i++)
         root->parts[division.write[i]].is_drained = false;
@@ -281,6 +313,7 @@ bring_together(struct task_list *list)
             continue;
         size_t *idle = &root->parts[host].idle;
         size_t count = *idle < INVITED_MAX ? *idle : INVITED_MAX;
+        check(count > 0 && (size_t)host != guest);
         *idle -= count;
         part->is_invited = true;
         note_send(list, (int32_t)guest,
@@ -311,6 +344,7 @@ root_hear(struct task_list *list, int32_t from, const struct note *note)
 {
     struct root *root = root_make(list);
     struct part *part = root_part(root, from);
+    check(note->kind != NOTE_INVITED && note->kind != NOTE_AWAKE); /* a member's */
     switch (note->kind) {
     case NOTE_HUNGRY:
         part->is_hungry = true;
@@ -320,6 +354,7 @@ root_hear(struct task_list *list, int32_t from, const struct note *note)
         part->idle = note->count;
         break;
     case NOTE_ANSWERED:
+        check(note->count <= INVITED_MAX && note->peer != from);
         part->is_invited = false;
         part->is_hungry = note->is_hungry;
         root_part(root, note->peer)->idle += note->count;

@@ -14,7 +14,9 @@ static void
 serve_one(struct place *place)
 {
     struct list *node = list_pop_front(&place->busy);
+    check(node != NULL);
     struct task_list *list = list_entry(node, struct task_list, busy);
+    check(list->place == place);
     struct list *first = list_pop_front(&list->inbox);
     check(first != NULL);
     if (!list_is_empty(&list->inbox))

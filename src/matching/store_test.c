@@ -305,7 +305,9 @@ contend(uint64_t seed)
     return lost;
 }
 
-TEST(matching_store, hosts_that_fight_for_a_list_lose_no_task)
+/* A host that was overtaken notices it at the store, gives its tasks up or takes the list again:
+ * whoever asks it is served. */
+TEST(matching_store, hosts_that_fight_for_a_list_lose_no_task, "C-033")
 {
     uint64_t lost = 0;
     for (int i = 0; i < test_seed_count(); i++)

@@ -169,6 +169,7 @@ step_look(struct task_list *list, struct arena *arena)
     list->looked = clock_monotonic();
     if (err != NULL)
         return err;
+    check(look.acked <= look.written);
     if (backlog->writer == NULL)
         adopt(list, &look);
     else if (look.guard > writer_guard(backlog->writer))
@@ -306,7 +307,8 @@ static void
 turn_end(struct place *place, struct turn *turn)
 {
     list_remove(&turn->node);
-    map_remove(place->turns, slice_text(turn->domain_id));
+    void *removed = map_remove(place->turns, slice_text(turn->domain_id));
+    check(removed == turn && list_is_empty(&turn->lists));
     memory_free(turn);
 }
 
@@ -343,6 +345,7 @@ work_next(struct place *place)
         return NULL;
     struct turn *turn = list_entry(place->work.next, struct turn, node);
     struct list *node = list_pop_front(&turn->lists);
+    check(node != NULL);
     if (list_is_empty(&turn->lists)) {
         turn_end(place, turn);
     } else {

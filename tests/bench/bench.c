@@ -2,12 +2,15 @@
  *
  *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N] [--only N]
  *         [--questions N]
+ *   bench --address HOST:PORT --pid PID --workflows N --step start|decide|end
  *
+ * The second form takes N workflows a step on, all of them: a backlog is made of those that wait.
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
  * latency is counted in syncs. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,15 +27,16 @@
 #include "wire/presence.h"
 #include "workflows.h"
 
-#define DOMAIN_API  "/uber.cadence.api.v1.DomainAPI/"
-#define DOMAINS     256 /* updates go round over so many */
-#define WARM_UP     (500 * NS_PER_MS)
-#define SYNCS       300
-#define CONNECTIONS 4
+#define DOMAIN_API        "/uber.cadence.api.v1.DomainAPI/"
+#define DOMAINS           256 /* updates go round over so many */
+#define WARM_UP           (500 * NS_PER_MS)
+#define SYNCS             300
+#define CONNECTIONS       4
+#define BACKLOG_IN_FLIGHT 256
 
 struct bench {
     const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
-        *questions_text;
+        *questions_text, *step;
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
@@ -203,6 +207,46 @@ run_storm_table(struct bench *bench)
     storm_run(&options, (unsigned)bench->questions, bench->arena);
 }
 
+/* --- a backlog ----------------------------------------------------------------------------------
+ */
+
+static enum workflows_step
+step_of(const char *name)
+{
+    static const char *const names[] = {"", "start", "decide", "end"};
+    for (size_t i = 1; i < array_length(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return (enum workflows_step)i;
+    }
+    check_that(false, "--step: start, decide or end");
+    return STEP_WHOLE;
+}
+
+static void
+run_step(struct bench *bench)
+{
+    struct workflows_options options = {
+        .address = bench->address,
+        .step = step_of(bench->step),
+        .list = "backlog",
+        .server_pid = bench->pid,
+        .count = (unsigned)bench->workflows,
+        .in_flight = BACKLOG_IN_FLIGHT,
+        .pollers = BACKLOG_IN_FLIGHT,
+        .connections = CONNECTIONS,
+        .payload = 128,
+    };
+    struct workflows_result result;
+    workflows_run(&options, bench->arena, &result);
+    printf("%llu workflows: %s in %.1f s, %.0f/s, %.3f ms CPU each; %.0f MB; %llu failures, "
+           "%llu twice %s\n",
+           (unsigned long long)result.done, bench->step, (double)result.elapsed / 1e9,
+           (double)result.done * 1e9 / (double)result.elapsed,
+           (double)result.server_cpu / 1e6 / (double)bench->workflows,
+           (double)result.server_memory / 1e6, (unsigned long long)result.failures,
+           (unsigned long long)result.repeats, result.first_error);
+}
+
 /* One block written and synced, again and again: the price of being durable on this disk. */
 static void
 measure_sync(struct bench *bench)
@@ -233,6 +277,11 @@ bench_main(void *argument)
 {
     struct bench *bench = argument;
     bench->arena = arena_new(0);
+    if (bench->step[0] != '\0') {
+        run_step(bench);
+        arena_free(bench->arena);
+        return;
+    }
     uint64_t memory = 0;
     struct error *err = load_process_memory(bench->pid, bench->arena, &memory);
     check_that(err == NULL, "%s", err->message);
@@ -264,6 +313,7 @@ main(int count, char **arguments)
         .workflows_text = "10000",
         .only_text = "0",
         .questions_text = "8",
+        .step = "",
     };
     const struct flag flags[] = {
         {"address", "HOST:PORT", "The server.", &bench.address, NULL},
@@ -274,6 +324,7 @@ main(int count, char **arguments)
         {"only", "N", "Only the row of workflows with so many in flight.", &bench.only_text, NULL},
         {"questions", "N", "For lists, at a time, in the table with a storm of them.",
          &bench.questions_text, NULL},
+        {"step", "NAME", "Takes workflows a step on: start, decide or end.", &bench.step, NULL},
         {0},
     };
     const struct command_line line = {

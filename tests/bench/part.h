@@ -20,7 +20,7 @@
 /* What all parts share, and what comes out. Changed on loop 0 alone. */
 struct all_parts {
     const struct workflows_options *options;
-    char *list;            /* name of the task list, new each time */
+    char *list;            /* name of the task list */
     uint8_t *payload;      /* zeros */
     struct part **by_loop; /* the parts; workflow n is of part n modulo their number */
     unsigned count;
@@ -41,7 +41,7 @@ struct part {
     struct fiber **pollers;
     unsigned poller_count;
     bool is_over;
-    uint64_t done, failures;
+    uint64_t done, failures, repeats;
     char first_error[256];
 };
 

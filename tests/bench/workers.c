@@ -24,9 +24,9 @@ decide_activity(struct part *part, struct arena *arena)
     activity->domain = DOMAIN_NAME;
     activity->task_list = part_list(part, arena);
     activity->input = part_payload(part, arena);
-    activity->schedule_to_close_timeout = presence_make_duration(arena, 300);
-    activity->schedule_to_start_timeout = presence_make_duration(arena, 300);
-    activity->start_to_close_timeout = presence_make_duration(arena, 300);
+    activity->schedule_to_close_timeout = presence_make_duration(arena, 3600);
+    activity->schedule_to_start_timeout = presence_make_duration(arena, 3600);
+    activity->start_to_close_timeout = presence_make_duration(arena, 3600);
     API(Decision) *decision = message_new(arena, API_TYPE(decision));
     decision->attributes_case =
         API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
@@ -59,6 +59,12 @@ deliver_end(struct letter *letter)
 {
     struct end *end = container_of(letter, struct end, letter);
     struct part *part = end->part;
+    if (part->is_finished[end->number])
+        part->repeats++;
+    else if (part->options->step != STEP_WHOLE) {
+        part->done++;
+        latch_done(&part->working);
+    }
     part->is_finished[end->number] = true;
     if (part->starters[end->number] != NULL)
         fiber_wake(part->starters[end->number]);
@@ -95,7 +101,7 @@ answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
         part_call(part, "WorkerAPI/RespondDecisionTaskCompleted", CALL_TIMEOUT, request, arena,
                   respond_decision_task_completed_response, &response);
     part_note(part, err);
-    if (err == NULL && !is_first)
+    if (err == NULL && is_first == (part->options->step == STEP_DECIDE))
         finish(part, task->workflow_execution->workflow_id);
 }
 

@@ -76,7 +76,7 @@ start_one(struct part *part, unsigned number, struct arena *arena)
     request->workflow_type->name = "wf";
     request->task_list = part_list(part, arena);
     request->input = part_payload(part, arena);
-    request->execution_start_to_close_timeout = presence_make_duration(arena, 600);
+    request->execution_start_to_close_timeout = presence_make_duration(arena, 3600);
     request->task_start_to_close_timeout = presence_make_duration(arena, 10);
     request->identity = "bench";
     uuid_format(&fresh, request_id);
@@ -97,6 +97,10 @@ live_through(struct part *part, unsigned number)
     if (err != NULL)
         return;
     load_histogram_add(&part->starts, clock_monotonic() - begin);
+    if (part->options->step == STEP_START) {
+        part->done++;
+        return;
+    }
     part->starters[number] = fiber_self();
     enum wake wake = WAKE_READY;
     while (!part->is_finished[number] && wake == WAKE_READY)
@@ -169,6 +173,19 @@ share(const struct part *part, unsigned count)
     return (count + part->all->count - 1 - part->index) / part->all->count;
 }
 
+static bool
+is_starting(const struct part *part)
+{
+    return part->options->step == STEP_WHOLE || part->options->step == STEP_START;
+}
+
+/* What it waits for: its starters, or, where all were started before, its workflows. */
+static unsigned
+work_of(const struct part *part)
+{
+    return share(part, is_starting(part) ? part->options->in_flight : part->options->count);
+}
+
 static void
 open_part(void *argument)
 {
@@ -179,8 +196,24 @@ open_part(void *argument)
     part->starters = memory_zalloc(part->options->count, sizeof *part->starters);
     part->is_finished = memory_zalloc(part->options->count, sizeof *part->is_finished);
     part->pollers = memory_zalloc(2 * pollers, sizeof *part->pollers);
+    latch_init(&part->working, work_of(part));
     if (part->index == 0)
         register_domain(part);
+}
+
+static void
+start_pollers(struct part *part)
+{
+    enum workflows_step step = part->options->step;
+    unsigned pollers = step == STEP_START ? 0 : share(part, part->options->pollers);
+    unsigned kinds = step == STEP_DECIDE ? 1 : 2;
+    latch_init(&part->polling, kinds * pollers);
+    for (unsigned i = 0; i < pollers; i++) {
+        part->pollers[part->poller_count++] = fiber_start("decisions", part_poll_decisions, part);
+        if (kinds == 2)
+            part->pollers[part->poller_count++] =
+                fiber_start("activities", part_poll_activities, part);
+    }
 }
 
 /* Runs all workflows of this part. Its pollers go on: they serve the others, too. */
@@ -188,14 +221,8 @@ static void
 run_part(void *argument)
 {
     struct part *part = argument;
-    unsigned pollers = share(part, part->options->pollers);
-    unsigned starters = share(part, part->options->in_flight);
-    latch_init(&part->polling, 2 * pollers);
-    for (unsigned i = 0; i < pollers; i++) {
-        part->pollers[part->poller_count++] = fiber_start("decisions", part_poll_decisions, part);
-        part->pollers[part->poller_count++] = fiber_start("activities", part_poll_activities, part);
-    }
-    latch_init(&part->working, starters);
+    unsigned starters = is_starting(part) ? work_of(part) : 0;
+    start_pollers(part);
     for (unsigned i = 0; i < starters; i++)
         fiber_start("starter", start_workflows, part);
     latch_wait(&part->working);
@@ -263,6 +290,7 @@ add_part(struct workflows_result *result, const struct part *part)
 {
     result->done += part->done;
     result->failures += part->failures;
+    result->repeats += part->repeats;
     if (result->first_error[0] == '\0')
         memcpy(result->first_error, part->first_error, sizeof result->first_error);
 }
@@ -296,7 +324,8 @@ workflows_run(const struct workflows_options *options, struct arena *arena,
     unsigned count = options->connections < loop_count() ? options->connections : loop_count();
     struct all_parts all = {
         .options = options,
-        .list = arena_format(arena, "bench-%" PRId64, clock_wall()),
+        .list = options->list != NULL ? arena_text(arena, options->list)
+                                      : arena_format(arena, "bench-%" PRId64, clock_wall()),
         .payload = arena_zalloc(arena, options->payload, 1),
         .by_loop = arena_zalloc(arena, count, sizeof *all.by_loop),
         .count = count < options->in_flight ? count : options->in_flight,

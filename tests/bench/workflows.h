@@ -10,8 +10,14 @@
 
 #include "base/arena.h"
 
+/* A backlog needs a part of their life at a time: all are started, then all decide, then the rest.
+ */
+enum workflows_step { STEP_WHOLE, STEP_START, STEP_DECIDE, STEP_END };
+
 struct workflows_options {
     const char *address;
+    enum workflows_step step;
+    const char *list; /* name of the task list; NULL: a new one */
     int server_pid;
     unsigned count;       /* workflows in all */
     unsigned in_flight;   /* at a time */
@@ -21,10 +27,10 @@ struct workflows_options {
 };
 
 struct workflows_result {
-    uint64_t done, failures;
-    char first_error[256]; /* "": none */
-    int64_t elapsed;       /* ns */
-    int64_t server_cpu;    /* ns */
+    uint64_t done, failures, repeats; /* repeats: what was done more than once */
+    char first_error[256];            /* "": none */
+    int64_t elapsed;                  /* ns */
+    int64_t server_cpu;               /* ns */
     uint64_t server_memory;
     int64_t start_p50, start_p99, end_p50, end_p99; /* ns */
 };

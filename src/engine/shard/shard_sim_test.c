@@ -46,3 +46,12 @@ on_sim(void (*run)(struct rig *rig))
     }
 SHARD_CASES(X)
 #undef X
+
+/* Cadence keeps tasks of a domain that is active elsewhere in its task lists; here they are rows of
+ * the shard, which alone knows when they are due, or void. */
+TEST(standby, tasks_of_a_domain_that_is_active_elsewhere_wait_in_the_shard_and_meet_no_poller,
+     "C-031")
+{
+    on_sim(case_a_task_of_a_domain_that_moved_away_waits_until_it_is_back);
+    on_sim(case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard);
+}

@@ -45,6 +45,7 @@ var scenarios = []scenario{
 	{"a run that fails is tried again", proveRunRetries},
 	{"lists find runs by filters, by queries and page by page", proveLists},
 	{"ends have the names that the client knows", proveEnds},
+	{"a worker polls more under load, and less without, as the server hints", proveScaling},
 }
 
 func main() {

@@ -69,7 +69,9 @@ func (w *world) registerDomain() {
 
 // newWorker makes a worker that says its name to the activities that it runs.
 func (w *world) newWorker(list, name string, options worker.Options) worker.Worker {
-	options.Logger = zap.NewNop()
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
 	options.BackgroundActivityContext = context.WithValue(context.Background(), workerName{}, name)
 	options.StickyScheduleToStartTimeout = time.Second
 	options.ContextPropagators = []workflow.ContextPropagator{traceCarrier{}}
