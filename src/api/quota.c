@@ -206,7 +206,8 @@ list_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
     if (list[0] == '\0' || rate >= INT32_MAX || is_full || is_exempt(call))
         return true;
     const char *name = arena_format(call->arena, "%s/%s", domain, list);
-    return quota_take(find_quota(api, kind, name, call->arena), (double)rate, clock_monotonic());
+    return quota_take(find_quota(api, kinds[kind].name, name, call->arena), (double)rate,
+                      clock_monotonic());
 }
 
 /* --- all together ---- */
