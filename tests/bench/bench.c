@@ -1,6 +1,7 @@
 /* bench.c - the load generator behind `make bench`: closed loops of calls at a running server.
  *
  *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N] [--only N]
+ *         [--limits]
  *
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
@@ -15,6 +16,7 @@
 #include "cli/flags.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
+#include "limits.h"
 #include "net/load.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
@@ -34,6 +36,7 @@ struct bench {
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
     int64_t duration;
+    bool is_limits; /* only what limits cost */
     struct arena *arena;
 };
 
@@ -184,6 +187,21 @@ run_workflow_table(struct bench *bench)
     explain_workflows();
 }
 
+static void
+compare_limits(struct bench *bench)
+{
+    struct workflows_options options = {
+        .address = bench->address,
+        .server_pid = bench->pid,
+        .count = (unsigned)bench->workflows,
+        .in_flight = 64,
+        .pollers = 32,
+        .connections = CONNECTIONS,
+        .payload = 128,
+    };
+    limits_compare(&options, bench->arena);
+}
+
 /* One block written and synced, again and again: the price of being durable on this disk. */
 static void
 measure_sync(struct bench *bench)
@@ -222,12 +240,19 @@ bench_main(void *argument)
         "With one call in flight both sides sleep most of the time: on a virtual machine that row "
         "is the price of\nwaking a halted CPU (the same binary beside a busy neighbour: a quarter "
         "of it).\n");
+    if (bench->is_limits) {
+        compare_limits(bench);
+        arena_free(bench->arena);
+        return;
+    }
     if (bench->only == 0) {
         register_domains(bench);
         run_table(bench, "DescribeDomain: a small call, network included", make_describe);
         run_table(bench, "UpdateDomain: a durable change", make_update);
     }
     run_workflow_table(bench);
+    if (bench->only == 0)
+        compare_limits(bench);
     measure_sync(bench);
     arena_free(bench->arena);
 }
@@ -250,6 +275,7 @@ main(int count, char **arguments)
         {"seconds", "N", "Per row of a table.", &bench.seconds_text, NULL},
         {"workflows", "N", "Per row of the table of workflows.", &bench.workflows_text, NULL},
         {"only", "N", "Only the row of workflows with so many in flight.", &bench.only_text, NULL},
+        {"limits", NULL, "Only what limits of workflow ids cost.", NULL, &bench.is_limits},
         {0},
     };
     const struct command_line line = {
