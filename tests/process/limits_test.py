@@ -218,6 +218,33 @@ def test_a_changed_file_holds_soon_and_a_broken_one_changes_nothing(binary, fold
         asyncio.run(body(server))
 
 
+@support.proves("H-006", "H-008")
+def test_a_real_client_that_is_held_off_comes_again_and_succeeds(binary, folder):
+    """The client's own retries, nothing of ours: each call ends well, and the server sees that
+    none went past the limit."""
+    rate, count = 5, 15
+
+    async def body(server):
+        await register(server, "orders")
+        async with Client(domain="orders", target=server.grpc) as client:
+            options = {
+                "task_list": "nobody",
+                "execution_start_to_close_timeout": timedelta(minutes=5),
+                "workflow_id": "busy",
+            }
+            await client.start_workflow("Loop", 1, **options)
+            began = time.monotonic()
+            signals = [client.signal_workflow("busy", "", "go", n) for n in range(count)]
+            await asyncio.gather(*signals)
+            took = time.monotonic() - began
+        print(f"   {count} calls at {rate} a second took {took:.1f} s, all of them succeeded")
+        assert took >= (count - rate) / rate, took
+        assert metric(server, "workflow_id_external_requests_ratelimited", "orders") > 0
+
+    with serve(binary, folder, f"history.workflowIDExternalRPS: [{{value: {rate}}}]\n") as server:
+        asyncio.run(body(server))
+
+
 class Rewriter(threading.Thread):
     """Rewrites the file many times a second: good values, broken ones, half a file, none at all.
     Good files set both limits to the same value, 3 or 1000003."""
@@ -227,7 +254,10 @@ class Rewriter(threading.Thread):
         self.path, self.written, self.is_over = path, 0, threading.Event()
 
     def run(self):
-        good = "history.workflowIDExternalRPS: [{value: %d}]\nlimit.signalNameLength: [{value: %d}]\n"
+        good = (
+            "history.workflowIDExternalRPS: [{value: %d}]\n"
+            "limit.signalNameLength: [{value: %d}]\n"
+        )
         whole = [good % (3, 13), good % (1000003, 1000)]
         broken = ["a: [", "\x00", "history.workflowIDExternalRPS: [{value: many}]\n", ""]
         while not self.is_over.is_set():
