@@ -13,7 +13,7 @@
 #include "wire/names.h"
 
 #define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
-#define ROUNDS    4
+#define ROUNDS    6
 
 static API(DataBlob) *
 make_blob(const char *json, struct arena *arena)
@@ -66,21 +66,22 @@ limits_compare(const struct workflows_options *options, struct arena *arena)
 {
     struct grpc_client *client =
         grpc_client_new(&(struct grpc_client_options){.address = options->address});
-    double cost[2] = {0}; /* CPU ms per workflow, summed up */
+    double cost[2] = {1e9, 1e9}; /* CPU ms per workflow, of the best turn: a neighbour only adds */
     for (int turn = 0; turn < 2 * ROUNDS; turn++) {
         struct workflows_result result;
         bool is_on = (turn / 2 + turn) % 2 == 0; /* on off, off on, ... */
         set_limits(client, is_on ? LIMITS_ON : LIMITS_OFF, arena);
         workflows_run(options, arena, &result);
         check_that(result.done > 0, "%s", result.first_error);
-        cost[is_on] += (double)result.server_cpu / 1e6 / (double)result.done / ROUNDS;
+        double its = (double)result.server_cpu / 1e6 / (double)result.done;
+        cost[is_on] = its < cost[is_on] ? its : cost[is_on];
     }
     set_limits(client, LIMITS_AS_BEFORE, arena);
     grpc_client_free(client);
     printf(
-        "\n## Limits of workflow ids: on and off\n\nServer CPU per workflow (3 of its 7 calls and "
-        "all 3 tasks are counted), %u in flight, %d turns each:\n%.3f ms with limits that nobody "
-        "reaches, %.3f ms without counting, ratio %.3f.\n",
+        "\n## Limits of workflow ids: on and off\n\nServer CPU per workflow (its start and its "
+        "three tasks are counted), %u in flight, the best of %d turns each:\n%.3f ms with limits "
+        "that nobody reaches, %.3f ms without counting, ratio %.3f.\n",
         options->in_flight, ROUNDS, cost[1], cost[0], cost[1] / cost[0]);
     fflush(stdout);
 }
