@@ -58,6 +58,23 @@ TEST(local_dispatch, the_answer_has_a_token_that_is_ready_and_no_poll_gets_the_a
     fixture_run(token_is_ready);
 }
 
+/* The decision was the task of this second: the activity goes by its list, and waits its turn. */
+static void
+above_the_limit(struct fixture *fixture)
+{
+    fixture_set(fixture, "history.workflowIDInternalRPS: [{value: 1}]\n");
+    API(RespondDecisionTaskCompletedResponse) *answer = dispatched(fixture, true);
+    EXPECT_EQ(answer->n_activities_to_dispatch_locally, 0);
+    EXPECT(answer->decision_task == NULL);
+    EXPECT_EQ(poll_activity(fixture, "work")->attempt, 0);
+    EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
+}
+
+TEST(local_dispatch, an_id_above_its_limit_gets_its_tasks_by_their_lists, "H-010")
+{
+    fixture_run(above_the_limit);
+}
+
 static void
 with_decision(struct fixture *fixture)
 {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "wire/errors.h"
@@ -159,6 +160,33 @@ domain_rate(const struct dynamic *dynamic, enum quota_kind kind, const char *dom
     return here < everywhere ? here : everywhere;
 }
 
+/* A poll may wait for its turn until then (H-028). Yields. */
+static bool
+take_in_time(struct quota *quota, double rate, int64_t until, struct arena *arena)
+{
+    struct error *err = NULL;
+    while (err == NULL && !quota_take(quota, rate, clock_monotonic())) {
+        int64_t left = until - clock_monotonic();
+        if (left <= 0 || rate <= 0)
+            return false;
+        int64_t pause = rate >= 1000 ? NS_PER_MS : (int64_t)((double)NS_PER_S / rate);
+        mark("quota_poll_waits");
+        err = fiber_sleep(pause < left ? pause : left, arena);
+    }
+    return err == NULL;
+}
+
+static int64_t
+latest_turn(const struct dynamic *dynamic, enum quota_kind kind, const char *domain)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain;
+    int64_t delay = 0;
+    if (kind == QUOTA_WORKER)
+        delay = dynamic_duration(dynamic, DYNAMIC_POLL_DELAY_MAX, &filter);
+    return clock_monotonic() + delay;
+}
+
 /* --- task lists ---- */
 
 /* The message in a field of that name; NULL: there is none. */
@@ -217,7 +245,6 @@ domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 {
     struct api *api = api_of(call);
     const struct dynamic *dynamic = api->options.dynamic;
-    int64_t now = clock_monotonic();
     int64_t rate_of_host = dynamic_integer(dynamic, kinds[kind].of_host, NULL);
     int64_t rate_of_domain = domain_rate(dynamic, kind, domain);
     bool has_limit = rate_of_host < INT32_MAX || rate_of_domain < INT32_MAX;
@@ -225,8 +252,9 @@ domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
         return true;
     struct quota *of_host = find_quota(api, kinds[kind].name, "", call->arena);
     struct quota *of_domain = find_quota(api, kinds[kind].name, domain, call->arena);
-    return quota_take(of_host, (double)rate_of_host, now) &&
-           quota_take(of_domain, (double)rate_of_domain, now);
+    int64_t latest = latest_turn(dynamic, kind, domain);
+    return take_in_time(of_host, (double)rate_of_host, latest, call->arena) &&
+           take_in_time(of_domain, (double)rate_of_domain, latest, call->arena);
 }
 
 struct error *

@@ -154,6 +154,45 @@ TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027
     fixture_run(answers);
 }
 
+static struct error *
+poll_once(struct fixture *fixture)
+{
+    API(PollForDecisionTaskRequest) *poll =
+        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
+    API(PollForDecisionTaskResponse) *response;
+    poll->domain = "orders";
+    poll->task_list = fixture_list(fixture, "work");
+    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
+                        API_TYPE(poll_for_decision_task_response), &response);
+}
+
+/* Two a second: the third waits half a second, if it may. */
+static void
+late_polls(struct fixture *fixture)
+{
+    static const struct {
+        const char *delay;
+        bool is_refused;
+    } cases[] = {{"0s", true}, {"100ms", true}, {"2s", false}};
+    for (size_t i = 0; i < array_length(cases); i++) {
+        fixture_set(fixture, arena_format(fixture->arena,
+                                          "frontend.domainworkerrps: [{value: 2}]\n"
+                                          "frontend.maxWorkerPollDelay: [{value: %s}]\n",
+                                          cases[i].delay));
+        EXPECT_OK(fiber_sleep(5 * NS_PER_S, fixture->arena));
+        for (int k = 0; k < 3; k++)
+            run_start(fixture, arena_format(fixture->arena, "wf-%zu-%d", i, k));
+        EXPECT_OK(poll_once(fixture));
+        EXPECT_OK(poll_once(fixture));
+        EXPECT_EQ(is_over_quota(poll_once(fixture)), cases[i].is_refused);
+    }
+}
+
+TEST(quota, a_poll_waits_for_its_turn_as_long_as_the_setting_says, "H-028")
+{
+    fixture_run(late_polls);
+}
+
 static void
 exempt_callers(struct fixture *fixture)
 {

@@ -1,10 +1,28 @@
 /* settings.c - the dynamic settings by call (H-022): what holds, what is stored, changing it. */
 #include "settings/settings.h"
 
+#include <stddef.h>
+
 #include "api/inside.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"
+
+/* The operational calls have messages of their own with the same fields: there is one store of
+ * settings, and the same handlers serve both. */
+#define SAME_FIELD(one, other, field)                                                              \
+    _Static_assert(offsetof(ADMIN(one), field) == offsetof(ADMIN(other), field) &&                 \
+                       sizeof(ADMIN(one)) == sizeof(ADMIN(other)),                                 \
+                   #one)
+SAME_FIELD(GetDynamicConfigRequest, GetOperationalDynamicConfigRequest, config_name);
+SAME_FIELD(GetDynamicConfigRequest, GetOperationalDynamicConfigRequest, filters);
+SAME_FIELD(GetDynamicConfigResponse, GetOperationalDynamicConfigResponse, value);
+SAME_FIELD(UpdateDynamicConfigRequest, UpdateOperationalDynamicConfigRequest, config_name);
+SAME_FIELD(UpdateDynamicConfigRequest, UpdateOperationalDynamicConfigRequest, config_values);
+SAME_FIELD(RestoreDynamicConfigRequest, RestoreOperationalDynamicConfigRequest, config_name);
+SAME_FIELD(RestoreDynamicConfigRequest, RestoreOperationalDynamicConfigRequest, filters);
+SAME_FIELD(ListDynamicConfigRequest, ListOperationalDynamicConfigRequest, config_name);
+SAME_FIELD(ListDynamicConfigResponse, ListOperationalDynamicConfigResponse, entries);
 
 static struct error *
 read_blob(const API(DataBlob) *blob, const char *what, struct arena *arena, const char **json)

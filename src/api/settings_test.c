@@ -91,6 +91,54 @@ changed_by_call(struct fixture *fixture)
     EXPECT_OK(signal_with(fixture, "a long name"));
 }
 
+/* What the operational calls set, the plain ones show. */
+static void
+operational(struct fixture *fixture)
+{
+    ADMIN(DynamicConfigValue) *value =
+        message_new(fixture->arena, ADMIN_TYPE(dynamic_config_value));
+    ADMIN(UpdateOperationalDynamicConfigRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(update_operational_dynamic_config_request));
+    ADMIN(UpdateOperationalDynamicConfigResponse) *updated;
+    value->value = blob(fixture, "7");
+    request->config_name = KEY;
+    request->n_config_values = 1;
+    request->config_values = &value;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "UpdateOperationalDynamicConfig", &request->base,
+                           ADMIN_TYPE(update_operational_dynamic_config_response), &updated));
+    ADMIN(GetDynamicConfigRequest) *get =
+        message_new(fixture->arena, ADMIN_TYPE(get_dynamic_config_request));
+    ADMIN(GetDynamicConfigResponse) *got;
+    get->config_name = KEY;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetDynamicConfig", &get->base,
+                           ADMIN_TYPE(get_dynamic_config_response), &got));
+    EXPECT(slice_equal(presence_read_bytes(got->value->data), slice_text("7")));
+    ADMIN(GetOperationalDynamicConfigResponse) *shown;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetOperationalDynamicConfig", &get->base,
+                           ADMIN_TYPE(get_operational_dynamic_config_response), &shown));
+    EXPECT(slice_equal(presence_read_bytes(shown->value->data), slice_text("7")));
+    ADMIN(ListOperationalDynamicConfigRequest) *list =
+        message_new(fixture->arena, ADMIN_TYPE(list_operational_dynamic_config_request));
+    ADMIN(ListOperationalDynamicConfigResponse) *listed;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "ListOperationalDynamicConfig", &list->base,
+                           ADMIN_TYPE(list_operational_dynamic_config_response), &listed));
+    EXPECT_EQ(listed->n_entries, 1);
+    ADMIN(RestoreOperationalDynamicConfigRequest) *restore =
+        message_new(fixture->arena, ADMIN_TYPE(restore_operational_dynamic_config_request));
+    ADMIN(RestoreOperationalDynamicConfigResponse) *restored;
+    restore->config_name = KEY;
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "RestoreOperationalDynamicConfig", &restore->base,
+                           ADMIN_TYPE(restore_operational_dynamic_config_response), &restored));
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "GetDynamicConfig", &get->base,
+                           ADMIN_TYPE(get_dynamic_config_response), &got));
+    EXPECT(slice_equal(presence_read_bytes(got->value->data), slice_text("1000")));
+}
+
+TEST(settings, the_operational_calls_are_about_the_same_store, "H-022")
+{
+    fixture_run(operational);
+}
+
 TEST(settings, a_call_changes_them_shows_them_and_takes_them_back, "H-022")
 {
     fixture_run(changed_by_call);

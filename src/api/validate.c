@@ -54,7 +54,11 @@ validate_domain(struct rpc_call *call, const char *name, struct call_domain *fou
         return domain_error_unknown(name, call->arena);
     bool is_first = !rpc_has_domain(call); /* a handler may ask for another domain too */
     found_domain(call, domain, found);
-    return is_first ? quota_check(call, found->name) : NULL;
+    if (!is_first)
+        return NULL;
+    err = quota_check(call, found->name);
+    found->domain = domains_find_name(api->options.domains, name); /* it may have waited */
+    return err != NULL || found->domain != NULL ? err : domain_error_unknown(name, call->arena);
 }
 
 struct error *

@@ -53,3 +53,10 @@ limit_take(struct limit *limit, int64_t now)
     double wait = ceil((1 - limit->tokens) / limit->rate * (double)NS_PER_S);
     return wait < 1e18 ? (int64_t)wait + 1 : LIMIT_NEVER;
 }
+
+bool
+limit_has(struct limit *limit, int64_t now)
+{
+    fill(limit, now);
+    return limit->tokens >= 1;
+}

@@ -3,6 +3,7 @@
 #ifndef CADENZA_BASE_LIMIT_H
 #define CADENZA_BASE_LIMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LIMIT_NEVER INT64_MAX
@@ -20,5 +21,8 @@ void limit_set_rate(struct limit *limit, double rate, int64_t now);
 /* Takes a token: 0. Else nothing is taken, and the answer is how long until there is one, in ns;
  * LIMIT_NEVER: at this rate there will be none. */
 int64_t limit_take(struct limit *limit, int64_t now);
+
+/* Is there a token? Takes none. */
+bool limit_has(struct limit *limit, int64_t now);
 
 #endif

@@ -190,6 +190,8 @@
       "Asynchronous starts per second of runs on a task list, in the cluster.")                    \
     X(DYNAMIC_QUOTA_BYPASS_CALLERS, "system.rateLimiterBypassCallerTypes", KEY_LIST, "", "",       \
       "Kinds of callers (their cadence-caller-type) that have no quota.")                          \
+    X(DYNAMIC_POLL_DELAY_MAX, "frontend.maxWorkerPollDelay", KEY_DURATION, "0s", "domainName",     \
+      "So long a poll above its quota waits before it is refused.")                                \
     X(DYNAMIC_LIST_PAGE_SIZE, "frontend.visibilityMaxPageSize", KEY_INTEGER, "1000", "domainName", \
       "Runs in a page of a list that names no size.")                                              \
     X(DYNAMIC_LIST_PAGE_MAX, "frontend.esIndexMaxResultWindow", KEY_INTEGER, "10000", "",          \

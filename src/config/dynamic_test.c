@@ -183,7 +183,8 @@ TEST(dynamic, an_entry_with_a_constraint_that_nobody_carries_never_matches, "H-0
 /* --- values and files that are wrong ------------------------------------------------------------
  */
 
-TEST(dynamic, a_file_with_a_value_of_the_wrong_type_is_refused_as_a_whole)
+/* Cadence takes the default for such a value; here what held before goes on (docs/limits.md). */
+TEST(dynamic, a_file_with_a_value_of_the_wrong_type_is_refused_as_a_whole, "H-020")
 {
     static const char *const wrong[] = {"many", "'7'", "1.5", "[1]", "{a: 1}", "", "true", "0x10"};
     scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -200,6 +201,37 @@ TEST(dynamic, a_file_with_a_value_of_the_wrong_type_is_refused_as_a_whole)
         EXPECT_EQ(bad_binaries(dynamic, "orders"), 7);
         EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, NULL), 30);
     }
+    dynamic_free(dynamic);
+}
+
+/* What Cadence's own suites set, as a file. The worker, the scheduler and what repeats replicated
+ * tasks are not parts of this server: those keys are told, and the file is taken. */
+TEST(dynamic, the_settings_of_cadence_s_suites_load_and_hold, "H-024")
+{
+    struct notes notes = {0};
+    struct log log = log_of(&notes);
+    struct dynamic *dynamic =
+        dynamic_of("frontend.rps: [{value: 3000}]\n"
+                   "frontend.esIndexMaxResultWindow: [{value: 5}]\n"
+                   "matching.numTasklistWritePartitions: [{value: 3}]\n"
+                   "matching.numTasklistReadPartitions: [{value: 3}]\n"
+                   "history.decisionHeartbeatTimeout: [{value: 5s}]\n"
+                   "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+                   "system.minRetentionDays: [{value: 0}]\n"
+                   "system.workflowDeletionJitterRange: [{value: 1}]\n"
+                   "frontend.failoverCoolDown: [{value: 0s}]\n"
+                   "frontend.enableActiveClusterSelectionPolicyInStartWorkflow: [{value: true}]\n"
+                   "history.ReplicationTaskProcessorErrorRetryMaxAttempts: [{value: 1}]\n"
+                   "worker.enableScheduler: [{value: true}]\n",
+                   &log);
+    EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_USER_RPS, NULL), 3000);
+    EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_LIST_PAGE_MAX, NULL), 5);
+    EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_READ_PARTITIONS, NULL), 3);
+    EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_WRITE_PARTITIONS, NULL), 3);
+    EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_DECISION_HEARTBEAT_TIMEOUT, NULL), 5 * NS_PER_S);
+    EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, NULL), 0);
+    EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, NULL), 0);
+    EXPECT_EQ(notes_count(&notes, "has no meaning here"), 3);
     dynamic_free(dynamic);
 }
 

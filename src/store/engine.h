@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "base/metrics.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "store/store.h"
@@ -39,6 +40,7 @@ struct commit {
     struct slice steps; /* the batch's steps, encoded one after another; see commit_next_step */
     size_t step_count;
     size_t bytes;            /* all memory of the commit */
+    int64_t began;           /* monotonic; of the meter */
     bool failed;             /* set by the engine, with commit_fail */
     enum error_kind outcome; /* if it failed: ERR_FENCED, ERR_OUTCOME_UNKNOWN, ERR_UNAVAILABLE */
     uint64_t guard_found;    /* with ERR_FENCED: what the guard was */
@@ -97,10 +99,13 @@ struct store {
     struct letter closed;           /* posted by whoever brings calls to 0 */
     struct loop *closer_loop;       /* of the fiber in store_close */
     struct fiber *closer;
-    bool is_idle; /* `closed` was delivered */
+    bool is_idle;              /* `closed` was delivered */
+    struct store_meter *meter; /* one block that the engine frees; NULL: nothing is measured */
 };
 /* Fills the shared part. `queued_bytes_max` as above. */
 void store_init(struct store *store, const struct store_engine *engine, size_t queued_bytes_max);
+/* From now on calls are counted and timed (meter.c). Before the first call. */
+void store_measure(struct store *store, struct metrics *metrics);
 /* Begins a call, which store_close then waits for: the door does it around every function of the
  * table; an engine does it around what only that engine offers. Error: ERR_UNAVAILABLE, it has
  * failed or is closing, and the call did not begin. */
@@ -116,6 +121,10 @@ void store_check_batch(const struct batch *batch, uint64_t guard_expected);
 void store_check_partition(struct partition partition);
 /* Copies a checked batch. */
 struct commit *commit_new(struct store *store, const struct batch *batch, uint64_t guard_expected);
+/* What the meter wants to know: when a call begins, and that one is over. */
+int64_t meter_begin(const struct store *store);
+void meter_read(const struct store *store, enum row_kind kind, int64_t began, bool failed);
+void meter_commit(const struct store *store, const struct commit *commit);
 /* Gives it to the engine, counts it. */
 void commit_submit(struct commit *commit);
 /* For `done`: the opposite of both. */

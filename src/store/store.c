@@ -160,6 +160,7 @@ commit_submit(struct commit *commit)
     bool is_counted = store_count_call(store);
     check_that(is_counted, "a commit for a store that was closed");
     atomic_fetch_add(&store->queued_bytes, commit->bytes);
+    commit->began = meter_begin(store);
     store->engine->submit(store, commit);
 }
 
@@ -169,6 +170,7 @@ commit_settle(struct commit *commit)
     struct store *store = commit->store;
     size_t before = atomic_fetch_sub(&store->queued_bytes, commit->bytes);
     check(before >= commit->bytes);
+    meter_commit(store, commit);
     memory_free(commit);
     store_leave(store);
 }
@@ -262,7 +264,9 @@ store_get(struct store *store, struct partition partition, enum row_kind kind, s
         return err;
     *found = false;
     *value = slice_of(NULL, 0);
+    int64_t began = meter_begin(store);
     err = store->engine->get(store, partition, kind, key, arena, found, value);
+    meter_read(store, kind, began, err != NULL);
     store_leave(store);
     return err;
 }
@@ -278,8 +282,10 @@ store_scan(struct store *store, const struct scan *scan, struct arena *arena, st
         return err;
     *rows = (struct rows){0};
     bool is_empty = scan->to.length > 0 && slice_compare(scan->from, scan->to) >= 0;
+    int64_t began = meter_begin(store);
     if (!is_empty)
         err = store->engine->scan(store, scan, arena, rows);
+    meter_read(store, scan->kind, began, err != NULL);
     store_leave(store);
     check(err != NULL || scan->rows_max == 0 || rows->count <= scan->rows_max);
     return err;

@@ -1,7 +1,7 @@
 /* bench.c - the load generator behind `make bench`: closed loops of calls at a running server.
  *
  *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N] [--only N]
- *         [--questions N]
+ *         [--questions N] [--limits]
  *   bench --address HOST:PORT --pid PID --workflows N --step start|decide|end
  *
  * The second form takes N workflows a step on, all of them: a backlog is made of those that wait.
@@ -19,6 +19,7 @@
 #include "cli/flags.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
+#include "limits.h"
 #include "net/load.h"
 #include "storm.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -42,6 +43,7 @@ struct bench {
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
     int64_t questions; /* at a time, in the table with a storm of them */
     int64_t duration;
+    bool is_limits; /* only what limits cost */
     struct arena *arena;
 };
 
@@ -247,6 +249,21 @@ run_step(struct bench *bench)
            (unsigned long long)result.repeats, result.first_error);
 }
 
+static void
+compare_limits(struct bench *bench)
+{
+    struct workflows_options options = {
+        .address = bench->address,
+        .server_pid = bench->pid,
+        .count = (unsigned)bench->workflows,
+        .in_flight = 64,
+        .pollers = 32,
+        .connections = CONNECTIONS,
+        .payload = 128,
+    };
+    limits_compare(&options, bench->arena);
+}
+
 /* One block written and synced, again and again: the price of being durable on this disk. */
 static void
 measure_sync(struct bench *bench)
@@ -290,6 +307,11 @@ bench_main(void *argument)
         "With one call in flight both sides sleep most of the time: on a virtual machine that row "
         "is the price of\nwaking a halted CPU (the same binary beside a busy neighbour: a quarter "
         "of it).\n");
+    if (bench->is_limits) {
+        compare_limits(bench);
+        arena_free(bench->arena);
+        return;
+    }
     if (bench->only == 0) {
         register_domains(bench);
         run_table(bench, "DescribeDomain: a small call, network included", make_describe);
@@ -298,6 +320,7 @@ bench_main(void *argument)
     run_workflow_table(bench);
     if (bench->only == 0)
         run_storm_table(bench);
+    compare_limits(bench);
     measure_sync(bench);
     arena_free(bench->arena);
 }
@@ -325,6 +348,7 @@ main(int count, char **arguments)
         {"questions", "N", "For lists, at a time, in the table with a storm of them.",
          &bench.questions_text, NULL},
         {"step", "NAME", "Takes workflows a step on: start, decide or end.", &bench.step, NULL},
+        {"limits", NULL, "Only what limits of workflow ids cost.", NULL, &bench.is_limits},
         {0},
     };
     const struct command_line line = {

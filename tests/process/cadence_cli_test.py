@@ -316,4 +316,38 @@ def test_a_run_is_reset_and_its_tasks_are_refreshed(binary, folder):
         assert code != 0 and "Decision finish ID must be" in out + err, (code, out, err)
 
 
+@support.proves("H-022")
+def test_settings_are_changed_shown_and_restored(binary, folder):
+    key = "limit.signalNameLength"
+    mine = ("--filter", '{"domainName": "d"}')
+
+    def value(*words):
+        out = run_cadence(server, "admin", "config", "get", "--name", key, *words)
+        return re.search(r"\d+", out)[0]
+
+    with support.Server(binary, folder / "data") as server:
+        open_domain(server)
+        start(server, "w")
+        words = ("workflow", "signal", "--workflow_id", "w", "--name", "a long name")
+        run_cadence(server, *words)
+        update = ("admin", "config", "update", "--name", key, "--value")
+        run_cadence(
+            server, *update, '{"Value": 5, "Filters": [{"Name": "domainName", "Value": "d"}]}'
+        )
+        refused(server, *words)
+        assert value(*mine) == "5" and value() == "1000"
+        assert key in run_cadence(server, "admin", "config", "list")
+        restore = ("admin", "config", "restore", "--name", key)
+        run_cadence(server, *restore, *mine)
+        run_cadence(server, *words)
+        assert value(*mine) == "1000"
+        run_cadence(server, *update, '{"Value": 900, "Filters": []}')
+        assert value() == "900" and value(*mine) == "900"
+        refused(server, *update, '{"Value": "many", "Filters": []}')
+        assert value() == "900"
+        run_cadence(server, *restore)
+        assert value() == "1000"
+        assert key not in run_cadence(server, "admin", "config", "list")
+
+
 support.main(sys.modules[__name__])

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import random
 import statistics
 import sys
+import threading
 import time
 from datetime import timedelta
 
@@ -214,6 +216,112 @@ def test_a_changed_file_holds_soon_and_a_broken_one_changes_nothing(binary, fold
 
     with serve(binary, folder, "{}") as server:
         asyncio.run(body(server))
+
+
+@support.proves("H-006", "H-008")
+def test_a_real_client_that_is_held_off_comes_again_and_succeeds(binary, folder):
+    """The client's own retries, nothing of ours: each call ends well, and the server sees that
+    none went past the limit."""
+    rate, count = 5, 15
+
+    async def body(server):
+        await register(server, "orders")
+        async with Client(domain="orders", target=server.grpc) as client:
+            options = {
+                "task_list": "nobody",
+                "execution_start_to_close_timeout": timedelta(minutes=5),
+                "workflow_id": "busy",
+            }
+            await client.start_workflow("Loop", 1, **options)
+            began = time.monotonic()
+            signals = [client.signal_workflow("busy", "", "go", n) for n in range(count)]
+            await asyncio.gather(*signals)
+            took = time.monotonic() - began
+        print(f"   {count} calls at {rate} a second took {took:.1f} s, all of them succeeded")
+        assert took >= (count - rate) / rate, took
+        assert metric(server, "workflow_id_external_requests_ratelimited", "orders") > 0
+
+    with serve(binary, folder, f"history.workflowIDExternalRPS: [{{value: {rate}}}]\n") as server:
+        asyncio.run(body(server))
+
+
+class Rewriter(threading.Thread):
+    """Rewrites the file many times a second: good values, broken ones, half a file, none at all.
+    Good files set both limits to the same value, 3 or 1000003."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.written, self.is_over = path, 0, threading.Event()
+
+    def run(self):
+        good = (
+            "history.workflowIDExternalRPS: [{value: %d}]\n"
+            "limit.signalNameLength: [{value: %d}]\n"
+        )
+        whole = [good % (3, 13), good % (1000003, 1000)]
+        broken = ["a: [", "\x00", "history.workflowIDExternalRPS: [{value: many}]\n", ""]
+        while not self.is_over.is_set():
+            number, step = divmod(self.written, 8)
+            text = whole[step // 4] if step % 2 == 0 else broken[number % len(broken)]
+            if step % 3 == 0:  # in place: the server may see half of it
+                self.path.write_text(text)
+            else:
+                other = self.path.with_suffix(".new")
+                other.write_text(text)
+                other.replace(self.path)
+            self.written += 1
+            time.sleep(random.uniform(0.001, 0.009))
+
+
+@support.proves("H-019")
+def test_a_storm_of_good_and_broken_files_tears_nothing(binary, folder):
+    """Method: while the file changes some 200 times a second, clients call and the values are read
+    back. Every value that is seen was written whole once, or is the default (an empty file)."""
+    keys = {
+        "history.workflowIDExternalRPS": {"3", "1000003", "2147483647"},
+        "limit.signalNameLength": {"13", "1000"},
+    }
+
+    async def look(server, end):
+        seen = {key: set() for key in keys}
+        async with grpc.aio.insecure_channel(server.grpc) as channel:
+            get = channel.unary_unary(
+                "/uber.cadence.admin.v1.AdminAPI/GetDynamicConfig",
+                request_serializer=lambda key: b"\x0a" + bytes([len(key)]) + key.encode(),
+                response_deserializer=bytes,
+            )
+            while time.monotonic() < end:
+                for key in keys:
+                    answer = await get(key, timeout=30)
+                    found = [x for x in keys[key] if x.encode() in answer]
+                    assert found, (key, answer)
+                    seen[key].add(max(found, key=len))
+        return seen
+
+    async def body(server):
+        await register(server, "orders")
+        rewriter = Rewriter(folder / "dynamic.yaml")
+        rewriter.start()
+        try:
+            storm = Storm(server)
+            end = time.monotonic() + 6
+            _, seen = await asyncio.gather(storm.rage("orders", "busy", 6), look(server, end))
+        finally:
+            rewriter.is_over.set()
+            rewriter.join()
+        print(f"   {rewriter.written} files in 6 s, {storm.passed} calls passed; seen {seen}")
+        assert storm.passed > 0
+        assert seen["history.workflowIDExternalRPS"] != {"2147483647"}, "no file was taken"
+        (folder / "dynamic.yaml").write_text("history.workflowIDExternalRPS: [{value: 2}]\n")
+        await asyncio.sleep(2)  # the last file holds, whatever came before
+        calm = Storm(server)
+        for _ in range(60):
+            await calm.one("orders", "other")
+        assert calm.refused > 30, calm.passed
+
+    with serve(binary, folder, "{}") as server:
+        asyncio.run(body(server))
+        assert server.process.poll() is None
 
 
 async def read_history(client, execution):

@@ -223,6 +223,15 @@ give_local(const struct completion *completion, struct complete_answer *answer)
         activity_fill_start(run, completion->local[i], arena, &answer->local[i]);
 }
 
+/* A heartbeat is the same task going on, and its worker is in the middle of it. */
+static bool
+has_turn(const struct completion *completion)
+{
+    const struct step *step = completion->step;
+    bool is_free = facts_take_turn(step->facts, step->domain_id, step->workflow_id);
+    return is_free || completion->is_heartbeat;
+}
+
 /* The next decision, if one is due; started at once if the worker asked for that. */
 static void
 go_on(struct completion *completion, struct complete_answer *answer)
@@ -231,7 +240,7 @@ go_on(struct completion *completion, struct complete_answer *answer)
     if (!completion->wants_decision || !run_is_open(mutation_run(mutation)))
         return;
     decision_schedule(mutation, completion->is_heartbeat ? completion->original_scheduled_time : 0);
-    if (!completion->request->return_new_decision_task)
+    if (!completion->request->return_new_decision_task || !has_turn(completion))
         return;
     decision_start(mutation, RELAYED_REQUEST, completion->request->identity);
     decision_fill_start(mutation, &answer->start);

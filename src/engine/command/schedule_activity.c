@@ -174,8 +174,10 @@ static void
 give_to_decider(struct deciding *deciding, int64_t schedule_id)
 {
     char request_id[UUID_TEXT_LENGTH + 1];
-    const struct facts *facts = deciding->step->facts;
-    if (!facts_flag(facts, DYNAMIC_ACTIVITY_LOCAL_DISPATCH))
+    const struct step *step = deciding->step;
+    const struct facts *facts = step->facts;
+    if (!facts_flag(facts, DYNAMIC_ACTIVITY_LOCAL_DISPATCH) ||
+        !facts_take_turn(facts, step->domain_id, step->workflow_id))
         return;
     struct uuid uuid = facts_uuid(facts);
     uuid_format(&uuid, request_id);

@@ -267,6 +267,19 @@ limits_take_again(struct id_limits *limits, enum limits_side side, const struct 
     return take(limits, side, key, true, now);
 }
 
+bool
+limits_take_free(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+                 int64_t now)
+{
+    struct terms terms = terms_of(limits, side, key->domain_name);
+    if (terms.is_collected && terms.is_enforced) {
+        struct record *record = record_count(limits, side, key, 0, now);
+        if (!limit_has(side_bucket(&record->sides[side], terms.rate, now), now))
+            return false;
+    }
+    return take(limits, side, key, false, now) == 0;
+}
+
 void
 limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
              int64_t now)

@@ -46,6 +46,10 @@ int64_t limits_take(struct id_limits *limits, enum limits_side side, const struc
 /* The same for one that was held off before: it is not counted once more. */
 int64_t limits_take_again(struct id_limits *limits, enum limits_side side,
                           const struct limits_key *key, int64_t now);
+/* The same for one that has another way to go if it may not now: true, it may, and is counted;
+ * false, nothing happened. */
+bool limits_take_free(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+                      int64_t now);
 /* One that has to wait behind others of its id: only counted. */
 void limits_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                   int64_t now);

@@ -132,6 +132,28 @@ TEST(limits, other_ids_other_domains_and_the_other_side_are_not_touched, "H-001"
     fixture_close(&fixture);
 }
 
+/* Who has another way to go asks first: if there is no token it leaves no trace. */
+TEST(limits, one_that_can_go_another_way_is_counted_only_if_it_goes, "H-010")
+{
+    struct fixture fixture;
+    struct limits_key key = {"orders", "orders", "w"};
+    fixture_open(&fixture, "history.workflowIDInternalRPS: [{value: 2}]\n", 0);
+    EXPECT(limits_take_free(fixture.limits, LIMITS_INTERNAL, &key, SECOND));
+    EXPECT(limits_take_free(fixture.limits, LIMITS_INTERNAL, &key, SECOND));
+    EXPECT(!limits_take_free(fixture.limits, LIMITS_INTERNAL, &key, SECOND));
+    struct limits_rate *rates;
+    EXPECT_EQ(limits_hottest(fixture.limits, NULL, SECOND, 10, fixture.arena, &rates), 1);
+    EXPECT_EQ(rates[0].rate[LIMITS_INTERNAL], 2);
+    EXPECT_EQ(shown(&fixture, "workflow_id_internal_requests_ratelimited{domain=\"orders\"}"), 0);
+    EXPECT(limits_take_free(fixture.limits, LIMITS_INTERNAL, &key, SECOND + SECOND / 2));
+    fixture_set(&fixture, "history.workflowIDInternalRPS: [{value: 2}]\n"
+                          "history.workflowIDInternalRateLimitEnabled: [{value: false}]\n");
+    for (int i = 0; i < 10; i++)
+        EXPECT(limits_take_free(fixture.limits, LIMITS_INTERNAL, &key, 2 * SECOND));
+    EXPECT(shown(&fixture, "workflow_id_internal_requests_ratelimited{domain=\"orders\"}") > 0);
+    fixture_close(&fixture);
+}
+
 TEST(limits, without_a_rate_nothing_is_held_off_and_a_new_rate_counts_at_once, "H-002")
 {
     struct fixture fixture;

@@ -33,6 +33,13 @@ facts_flag(const struct facts *facts, enum dynamic_key key)
     return dynamic_flag(facts->dynamic, key, &filter);
 }
 
+bool
+facts_take_turn(const struct facts *facts, const char *domain_id, const char *workflow_id)
+{
+    return facts->take_turn == NULL ||
+           facts->take_turn(facts->take_turn_context, domain_id, workflow_id);
+}
+
 struct uuid
 facts_uuid(const struct facts *facts)
 {

@@ -50,12 +50,17 @@ struct facts {
     const struct domain *(*find_domain)(const void *context, const char *name);
     const void *find_domain_context;
     const struct search_port *search; /* NULL: by anything */
+    /* Takes the turn of a task that would go to a worker with an answer, not by a list; false: the
+     * workflow id had too many, the task goes by its list and waits. No yield. NULL: always. */
+    bool (*take_turn)(void *context, const char *domain_id, const char *workflow_id);
+    void *take_turn_context;
 };
 
 /* A setting as the run's domain has it. */
 int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
 int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
 bool facts_flag(const struct facts *facts, enum dynamic_key key);
+bool facts_take_turn(const struct facts *facts, const char *domain_id, const char *workflow_id);
 /* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine.
  */
 must_use struct error *facts_check_search(const struct facts *facts,

@@ -67,6 +67,8 @@ fill_facts(struct tenure *tenure, const struct domain *domain,
         .alarm_time_min = tenure->alarms.level,
         .find_domain = find_domain,
         .find_domain_context = shard->options.domains,
+        .take_turn = pace_take,
+        .take_turn_context = tenure,
     };
     return check_active(shard, domain, &active, arena);
 }

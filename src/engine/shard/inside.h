@@ -92,7 +92,7 @@ struct transfer {
     bool was_parked;
     bool waits_for_domain; /* of an errand that failed: some domain was not active here */
     bool is_repeat;        /* of an errand: it was begun before, or may have been */
-    unsigned attempts;     /* of an errand that failed */
+    unsigned attempts;     /* that came to nothing: it failed, or was refused */
     int64_t retry_time;    /* monotonic */
     uint64_t cursor;       /* where its next portion begins */
     struct slice line;     /* names the line that it stands in, lies behind it; empty: none */
@@ -264,6 +264,30 @@ struct tenure {
     bool is_record_due;
 };
 
+/* --- what /metrics tells (figures.c) ---- */
+
+enum task_figure { FIGURE_DECISION, FIGURE_ACTIVITY, FIGURE_TIMER };
+#define FIGURE_TASKS 3
+
+struct task_series {
+    struct counter *requests;
+    struct histogram *latency;
+    struct histogram *attempts; /* NULL: of a domain */
+};
+
+/* All NULL without metrics. The series are the same for all shards. */
+struct figures {
+    struct metrics *metrics;
+    struct counter *taken, *lost;
+    struct gauge *owned;
+    struct counter *cache_requests, *cache_misses;
+    struct gauge *cache_size;
+    struct histogram *cache_latency;
+    struct task_series tasks[FIGURE_TASKS];
+    struct map *domains; /* id → struct domain_figures */
+    struct arena *arena; /* of those */
+};
+
 struct shard {
     struct shard_options options;
     struct partition partition;
@@ -280,7 +304,7 @@ struct shard {
     bool runs_errands;
     struct latch errands; /* fibers, of all tenures */
     struct id_limits *limits;
-    struct counter *taken_count, *lost_count;
+    struct figures figures;
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
 #endif
@@ -321,6 +345,25 @@ ticket_t tenure_submit(struct tenure *tenure, struct batch *batch);
 /* Starts a fiber that has entered the tenure. */
 void tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(void *argument),
                         void *argument);
+
+/* --- figures.c ---- */
+
+void figures_init(struct shard *shard);
+void figures_free(struct shard *shard);
+/* The shard was taken, or is not ours any more. */
+void figures_taken(struct shard *shard);
+void figures_ended(struct shard *shard);
+/* A run was looked for in memory. */
+void figures_cache_asked(struct shard *shard, bool was_there);
+/* So many more ids and runs in memory. */
+void figures_cache_grew(struct shard *shard, int64_t by);
+/* Somebody has waited for a workflow id since then (monotonic). */
+void figures_cache_waited(struct shard *shard, int64_t began);
+/* A task was handed over; an alarm has rung. */
+void figures_task(struct shard *shard, const struct transfer *transfer);
+void figures_alarm(struct shard *shard, const struct alarm *alarm);
+/* A run is durably closed. */
+void figures_closed(struct shard *shard, const struct run *run);
 
 /* --- workflows.c ---- */
 
@@ -430,6 +473,9 @@ void pace_free(struct tenure *tenure);
 /* Is a task that was never offered to wait for the limit of its workflow id? Then it is in a queue
  * there. */
 bool pace_holds(struct tenure *tenure, struct transfer *transfer);
+/* Takes the turn of a task that goes to a worker without a row; `context` is the tenure. See
+ * struct facts. */
+bool pace_take(void *context, const char *domain_id, const char *workflow_id);
 /* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
  */
 int64_t pace_wake(struct tenure *tenure);

@@ -278,9 +278,11 @@ outbox_offer(struct tenure *tenure)
             continue;
         transfer->is_paced = true;          /* its turn has come, also if it is refused */
         transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
+        figures_task(tenure->shard, transfer);
         if (port->offer(port->context, &transfer->task))
             continue;
         refused++;
+        transfer->attempts++;
         transfer->state = TRANSFER_REFUSED;
         list_push_back(&outbox->refused, &transfer->node);
     }

@@ -182,6 +182,26 @@ pace_holds(struct tenure *tenure, struct transfer *transfer)
     return queue != NULL || wait > 0;
 }
 
+bool
+pace_take(void *context, const char *domain_id, const char *workflow_id)
+{
+    struct tenure *tenure = context;
+    struct limits_key limited;
+    if (!limits_key_of(tenure->shard, domain_id, workflow_id, &limited))
+        return true;
+    start_ticking(tenure);
+    struct buffer key = {0};
+    buffer_append(&key, slice_of(domain_id, strlen(domain_id) + 1));
+    buffer_append_text(&key, workflow_id);
+    bool is_free = map_get(tenure->outbox.pace.queues, buffer_slice(&key)) == NULL;
+    buffer_free(&key);
+    is_free = is_free &&
+              limits_take_free(tenure->shard->limits, LIMITS_INTERNAL, &limited, clock_monotonic());
+    if (!is_free)
+        mark("pace_no_turn");
+    return is_free;
+}
+
 /* Lets as many go as there are tokens; returns when the next one may, 0: none is left in memory. */
 static int64_t
 queue_let_go(struct tenure *tenure, struct pace_queue *queue, int64_t now)

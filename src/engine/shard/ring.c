@@ -34,6 +34,8 @@ alarm_rang(struct alarm *alarm, const struct error *err, bool is_stale, bool is_
             alarm_delay(alarm);
         return;
     }
+    if (err == NULL && !is_stale)
+        figures_alarm(tenure->shard, alarm);
     if (!alarm->is_gone)
         map64_remove(alarms->by_row, alarm->row);
     memory_free(alarm);

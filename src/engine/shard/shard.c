@@ -43,12 +43,7 @@ shard_new(const struct shard_options *options)
     shard->limits = limits_new(&(struct limits_options){
         .dynamic = own->dynamic, .log = own->log, .metrics = own->metrics});
     view_listen(shard);
-    if (own->metrics != NULL) {
-        shard->taken_count = metrics_counter(own->metrics, "sharditem_created_count",
-                                             "Shards that this host took.", NULL);
-        shard->lost_count = metrics_counter(own->metrics, "sharditem_removed_count",
-                                            "Shards that this host lost.", NULL);
-    }
+    figures_init(shard);
     return shard;
 }
 
@@ -91,8 +86,8 @@ shard_lose(struct tenure *tenure, const struct error *failure)
     mark("shard_lost");
     log_warn(shard->options.log, "Shard was lost.", log_number("shard-id", shard->options.number),
              log_number("shard-range-id", (int64_t)tenure->range_id), log_error(failure));
-    if (shard->lost_count != NULL)
-        counter_add(shard->lost_count, 1);
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.lost, 1);
     if (writer_durable(tenure->writer) == 0) /* somebody was faster: do not fight for it */
         note_failed_take(shard, failure);
     tenure_end(tenure);
@@ -180,8 +175,7 @@ shard_take_locked(struct shard *shard, struct arena *arena)
     mark("shard_taken");
     log_info(shard->options.log, "Shard taken.", log_number("shard-id", shard->options.number),
              log_number("shard-range-id", (int64_t)shard->tenure->range_id));
-    if (shard->taken_count != NULL)
-        counter_add(shard->taken_count, 1);
+    figures_taken(shard);
     return NULL;
 }
 
@@ -280,5 +274,6 @@ shard_close(struct shard *shard)
         tenure_free(shard->buried);
 #endif
     limits_free(shard->limits);
+    figures_free(shard);
     memory_free(shard);
 }

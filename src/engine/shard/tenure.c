@@ -75,6 +75,7 @@ tenure_end(struct tenure *tenure)
     check(!tenure->is_over && shard->tenure == tenure);
     tenure->is_over = true;
     shard->tenure = NULL;
+    figures_ended(shard);
     fiber_cond_broadcast(&tenure->outbox.changed);
     fiber_cond_broadcast(&tenure->alarms.changed);
     fiber_cond_broadcast(&tenure->visible.changed);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
+#include "fiber/clock.h"
 #include "fiber/mark.h"
 
 #define RUNS_KEPT 4 /* of one id, while it is in use; more only as long as they have to */
@@ -24,6 +25,14 @@ workflows_init(struct tenure *tenure, size_t weight_max)
     workflows->weight_max = weight_max;
     list_init(&workflows->idle);
     list_init(&workflows->undurable);
+}
+
+static void
+weigh(struct tenure *tenure, int by)
+{
+    check(by > 0 || tenure->workflows.weight > 0);
+    tenure->workflows.weight += (size_t)by;
+    figures_cache_grew(tenure->shard, by);
 }
 
 /* A domain id is a UUID: it has no slash. */
@@ -45,7 +54,7 @@ workflow_new(struct tenure *tenure, const struct run_key *key, struct slice map_
     list_init(&workflow->node);
     list_init(&workflow->runs);
     map_put(tenure->workflows.by_key, map_key, workflow);
-    tenure->workflows.weight++;
+    weigh(tenure, 1);
     return workflow;
 }
 
@@ -55,8 +64,7 @@ loaded_drop(struct tenure *tenure, struct loaded_run *loaded)
     list_remove(&loaded->node);
     run_free(loaded->run);
     memory_free(loaded);
-    check(tenure->workflows.weight > 0);
-    tenure->workflows.weight--;
+    weigh(tenure, -1);
 }
 
 static void
@@ -68,7 +76,7 @@ workflow_free(struct tenure *tenure, struct workflow *workflow)
     list_remove(&workflow->node);
     arena_free(workflow->current_arena);
     memory_free(workflow);
-    tenure->workflows.weight--;
+    weigh(tenure, -1);
 }
 
 /* Nobody has a pin. */
@@ -129,7 +137,9 @@ workflow_lock(struct tenure *tenure, const struct run_key *key, struct arena *ar
     if (workflow == NULL)
         workflow = workflow_new(tenure, key, map_key);
     workflow_pin(workflow);
+    int64_t began = clock_monotonic();
     struct error *err = fiber_mutex_lock(&workflow->lock, arena);
+    figures_cache_waited(tenure->shard, began);
     if (err != NULL) {
         workflow_unpin(tenure, workflow);
         return err;
@@ -224,7 +234,7 @@ workflow_add_run(struct tenure *tenure, struct workflow *workflow, struct run *r
     struct loaded_run *loaded = memory_zalloc(1, sizeof *loaded);
     loaded->run = run;
     list_push_front(&workflow->runs, &loaded->node);
-    tenure->workflows.weight++;
+    weigh(tenure, 1);
     return loaded;
 }
 
@@ -258,6 +268,7 @@ workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *
     if (*loaded == NULL)
         *loaded = take_stale(tenure, workflow, run_id, arena);
 #endif
+    figures_cache_asked(tenure->shard, *loaded != NULL);
     if (*loaded != NULL)
         return NULL;
     struct run *run = NULL;
@@ -323,6 +334,8 @@ aftermath_run_done(struct tenure *tenure, const struct aftermath_run *done)
     check(loaded->undurable > 0);
     loaded->undurable--;
     loaded->durable_next_event_id = done->next_event_id;
+    if (done->is_closed && !loaded->is_durably_closed)
+        figures_closed(tenure->shard, loaded->run);
     loaded->is_durably_closed = done->is_closed;
     run_compact(loaded->run);
     if (tenure->is_over)

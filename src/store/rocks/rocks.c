@@ -152,6 +152,8 @@ rocks_new(const struct rocks_options *options, struct folder *folder)
     rocks->log = options->log;
     rocks->committer.guards_max = options->guards_max == 0 ? ROCKS_GUARDS : options->guards_max;
     metrics_init(rocks, options->metrics);
+    if (options->metrics != NULL)
+        store_measure(&rocks->store, options->metrics);
     setup_init(&rocks->setup, options);
     rocks->read_any = rocksdb_readoptions_create();
     rocks->read_cached = rocksdb_readoptions_create();
@@ -166,6 +168,7 @@ rocks_free(struct rocks *rocks)
     rocksdb_readoptions_destroy(rocks->read_cached);
     setup_free(&rocks->setup);
     metrics_free(rocks->own_metrics);
+    memory_free(rocks->store.meter);
     folder_close(rocks->folder);
     memory_free(rocks);
 }
