@@ -5,7 +5,6 @@ import sys
 
 import grpc
 from cadence.api.v1 import (
-    common_pb2,
     domain_pb2,
     service_domain_pb2 as domain_api,
     service_meta_pb2 as meta_api,
@@ -128,16 +127,13 @@ def test_health_and_cluster_info_answer(binary, folder):
 
 
 def test_a_call_that_is_not_served_is_refused_in_words_and_not_retried(binary, folder):
-    async def body(client, _):
-        error = await refused(
-            client.workflow_stub.DiagnoseWorkflowExecution(
-                workflow_api.DiagnoseWorkflowExecutionRequest(
-                    domain="orders",
-                    workflow_execution=common_pb2.WorkflowExecution(workflow_id="w"),
-                )
-            )
-        )
-        assert "not served by this version" in str(error), repr(error)
+    async def body(_, server):
+        async with grpc.aio.insecure_channel(server.grpc) as channel:
+            call = channel.unary_unary("/uber.cadence.api.v1.ScheduleAPI/ListSchedules")
+            headers = (("rpc-caller", "test"), ("rpc-service", "cadence-frontend"))
+            error = await refused(call(b"", metadata=headers))
+        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, repr(error)
+        assert "not served by this version" in error.details(), repr(error)
 
     with_client(binary, folder, body)
 
