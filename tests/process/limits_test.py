@@ -121,7 +121,7 @@ class Storm:
         except grpc.aio.AioRpcError as error:
             assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
             assert error.details() in (REFUSAL, FULL), error
-            self.refused += 1
+            self.refused += error.details() == REFUSAL
 
     async def rage(self, domain, workflow_id, seconds):
         end = time.monotonic() + seconds
