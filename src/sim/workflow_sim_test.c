@@ -131,9 +131,9 @@ static const char *const divided_marks[] = {
 
 /* And those with limits for each workflow id. */
 static const char *const limited_marks[] = {
-    "limits_task_delayed", "limits_call_refused", "row_parked",  "paced_tasks_read",
-    "parked_row_returned", "accepted_started",    "shard_lost",  "crash_at_commit",
-    "task_offered_again",  "task_held",           "errand_held", "alarms_beyond_memory",
+    "limits_task_delayed", "limits_call_refused", "row_parked",           "paced_tasks_read",
+    "parked_row_returned", "accepted_started",    "shard_lost",           "crash_at_commit",
+    "task_offered_again",  "task_held",           "alarms_beyond_memory",
 };
 
 /* And those of parents that are ended at once. */
