@@ -82,6 +82,9 @@ static const struct rpc_method methods[] = {
 struct rpc_table
 api_table(struct api *api)
 {
-    return (struct rpc_table){
-        .methods = methods, .door = api, .admit = api_admit, .refine = api_refine};
+    return (struct rpc_table){.methods = methods,
+                              .door = api,
+                              .admit = api_admit,
+                              .serve = api_serve,
+                              .refine = api_refine};
 }

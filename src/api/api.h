@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "base/metrics.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
@@ -28,6 +29,23 @@ struct api_store_port {
     void *context;
 };
 
+/* Which calls go on to the cluster that is active for them (G-042). */
+enum forward_policy {
+    FORWARD_NOOP, /* none */
+    FORWARD_SELECTED_APIS,
+    FORWARD_SELECTED_APIS_V2,
+    FORWARD_ALL_APIS,
+    FORWARD_ALL_APIS_V2,
+};
+struct forward_options {
+    enum forward_policy policy;
+    const char *target; /* all APIs: only while this cluster is active; NULL or "": always */
+    struct tls *const
+        *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
+};
+/* By its name in the config; false: there is no such policy. */
+must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
+
 struct engine;
 struct matching;
 struct settings;
@@ -44,8 +62,10 @@ struct api_options {
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
     const _Atomic(enum server_phase) *phase;
-    const struct log *log; /* may be NULL */
+    const struct log *log;   /* may be NULL */
+    struct metrics *metrics; /* may be NULL */
     struct api_store_port store;
+    struct forward_options forward;
 };
 
 struct api;

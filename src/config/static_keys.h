@@ -108,8 +108,11 @@
     X("clusterGroupMetadata.clusterRedirectionPolicy.policy",                                      \
       ONE_OF("noop selected-apis-forwarding selected-apis-forwarding-v2 "                          \
              "all-domain-apis-forwarding all-domain-apis-forwarding-v2"),                          \
-      "all-domain-apis-forwarding", "What is forwarded to the active cluster.")                    \
-    X("clusterGroupMetadata.clusterRedirectionPolicy.**", IGNORED, "",                             \
+      "selected-apis-forwarding-v2",                                                               \
+      "Which calls go on to the cluster that is active for them; noop where there is no other.")   \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.allDomainApisForwardingTargetCluster", TEXT,  \
+      "", "With all-domain-apis-forwarding: only while this cluster is active; empty: always.")    \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.toDC", IGNORED, "",                           \
       "A call goes to the cluster that is active for it.")                                         \
     X("clusterGroupMetadata.enableGlobalDomain", IGNORED, "", "Global domains are always on.")     \
     X("dynamicconfig.client", ONE_OF("filebased configstore openfeature memory nop"), "filebased", \

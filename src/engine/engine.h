@@ -97,6 +97,15 @@ must_use struct error *engine_describe(struct engine *engine, const struct run_k
                                        struct arena *arena,
                                        API(DescribeWorkflowExecutionResponse) *response);
 
+/* What a run belongs to: the cluster attribute that it was started with; NULL: none, so its domain
+ * decides. Texts live in the arena. */
+struct run_home {
+    const char *scope, *name;
+    bool is_open;
+};
+must_use struct error *engine_home(struct engine *engine, const struct run_key *key,
+                                   struct arena *arena, struct run_home *home);
+
 /* --- history ------------------------------------------------------------------------------------
  */
 

@@ -243,6 +243,8 @@ run_handler(struct rpc_call *call)
         return err;
     call->request = request;
     call->response = message_new(call->arena, state->wire.response);
+    if (state->table->serve != NULL)
+        return state->table->serve(call, state->method->handle);
     return state->method->handle(call);
 }
 

@@ -47,6 +47,9 @@ struct rpc_table {
     /* Asked before a call is decoded: an error is its answer. NULL: everybody is let in. No yield.
      */
     struct error *(*admit)(struct rpc_call *call);
+    /* Runs the method's handler, or has the call answered in another way. NULL: the handler runs.
+     * May yield. */
+    struct error *(*serve)(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
     /* An error as this door says it to this caller, before rpc_error_at_door. NULL: as it is. */
     struct error *(*refine)(struct rpc_call *call, struct error *err);
 };

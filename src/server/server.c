@@ -13,7 +13,9 @@
 #include "settings/settings.h"
 #include "visibility/feed/feeder.h"
 
-#define RPC "services.frontend.rpc."
+#define RPC         "services.frontend.rpc."
+#define REDIRECTION "clusterGroupMetadata.clusterRedirectionPolicy."
+#define TARGET      "allDomainApisForwardingTargetCluster"
 
 struct server {
     struct server_options options;
@@ -278,6 +280,21 @@ close_engine(struct server *server)
     engine_close(engine);
 }
 
+/* Where there is another cluster, calls go on to the one that is active for them, unless the config
+ * says otherwise. */
+static struct forward_options
+forward_options(const struct server *server)
+{
+    const struct config *config = server->options.config;
+    struct forward_options options = {.target = config_text(config, REDIRECTION TARGET),
+                                      .tls = server->peer_tls};
+    bool is_known = forward_policy_find(config_text(config, REDIRECTION "policy"), &options.policy);
+    check(is_known); /* the config knows the names */
+    if (!cluster_group_has_peers(server->group))
+        options.policy = FORWARD_NOOP;
+    return options;
+}
+
 static void
 open_doors(struct server *server)
 {
@@ -290,6 +307,8 @@ open_doors(struct server *server)
         .settings = server->settings,
         .phase = server->options.phase,
         .log = server->options.log,
+        .metrics = server->options.metrics,
+        .forward = forward_options(server),
         .store = server->options.store_port,
         .visibility = server->options.visibility,
         .registry = server->registry,
