@@ -23,7 +23,7 @@
 #include "wire/services.h"
 
 #define CONNECT_TIMEOUT NS_PER_S
-#define KEEPALIVE       (2 * NS_PER_S) /* how long a call waits for a peer that has vanished */
+#define KEEPALIVE       NS_PER_S /* how long a call waits for a peer that has vanished */
 #define STRONG          API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
 
 /* From which policy on a method's calls go on. */
