@@ -46,6 +46,7 @@ struct forward_options {
 /* By its name in the config; false: there is no such policy. */
 must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
 
+struct access;
 struct engine;
 struct matching;
 struct settings;
@@ -58,6 +59,7 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
+    struct access *access;         /* who may do what; NULL: everybody everything */
     struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
@@ -83,6 +85,8 @@ must_use struct error *api_check_search_attributes(const struct search_rules *ru
 
 /* On a loop. */
 struct api *api_new(const struct api_options *options);
+/* Who may see which domains in lists; NULL: everybody all. */
+void api_set_access(struct api *api, struct access *access);
 /* From now on calls are refused, and those that wait (polls, readers of history) end empty. Calls
  * about the server's health go on. Yields. */
 void api_drain(struct api *api);

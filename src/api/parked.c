@@ -89,6 +89,12 @@ api_new(const struct api_options *options)
     return api;
 }
 
+void
+api_set_access(struct api *api, struct access *access)
+{
+    api->options.access = access;
+}
+
 /* Hurrying one may end it, and nobody else. */
 static void
 hurry_all(void *argument)

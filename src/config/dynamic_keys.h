@@ -253,6 +253,8 @@
       "A group without a poller for this long is not waited for.")                                 \
     X(DYNAMIC_AUTO_FORWARDING, "system.enableDomainNotActiveAutoForwarding", KEY_FLAG, "true",     \
       "domainName",                                                                                \
-      "Calls about workflows that are active in another cluster go on to it, by the policy.")
+      "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
+    X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
+      "false", "", "Calls that are not authorized are logged, and let in.")
 
 #endif

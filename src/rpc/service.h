@@ -60,6 +60,10 @@ struct rpc_service;
 struct rpc_service *rpc_service_new(const struct rpc_table *tables, size_t count,
                                     const struct log *log, struct metrics *metrics);
 void rpc_service_free(struct rpc_service *service);
+/* Who is asked about each call, once it is decoded and before it is handled: an error is its
+ * answer. Before the service is used. */
+void rpc_service_guard(struct rpc_service *service,
+                       struct error *(*guard)(void *context, struct rpc_call *call), void *context);
 /* What to give to grpc_server_open. */
 struct grpc_service rpc_service_port(struct rpc_service *service);
 

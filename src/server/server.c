@@ -1,6 +1,7 @@
 /* server.c - see server.h. */
 #include "server/server.h"
 
+#include "access/access.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -32,6 +33,7 @@ struct server {
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
+    struct access *access;       /* NULL: everybody may do everything */
     struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
@@ -304,6 +306,7 @@ open_doors(struct server *server)
         .dynamic = server->options.dynamic,
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
+        .access = server->access,
         .settings = server->settings,
         .phase = server->options.phase,
         .log = server->options.log,
@@ -319,6 +322,8 @@ open_doors(struct server *server)
                                        replication_table(server->replication)};
     server->service =
         rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
+    if (server->access != NULL)
+        rpc_service_guard(server->service, access_check, server->access);
 }
 
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
@@ -331,6 +336,13 @@ configured_address(const struct config *config, struct arena *arena)
     bool is_v6 = strchr(host, ':') != NULL;
     return arena_format(arena, is_v6 ? "[%s]:%lld" : "%s:%lld", host,
                         (long long)config_integer(config, RPC "grpcPort"));
+}
+
+static bool
+is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0 ||
+           strncmp(address, "localhost:", 10) == 0;
 }
 
 static struct error *
@@ -347,7 +359,13 @@ open_port(struct server *server, struct arena *arena)
         .metrics = options->metrics,
         .service = rpc_service_port(server->service),
     };
-    return grpc_server_open(&door, arena, &server->grpc);
+    struct error *err = grpc_server_open(&door, arena, &server->grpc);
+    if (err == NULL && server->access == NULL && !is_loopback(grpc_server_address(server->grpc)))
+        log_warn(options->log,
+                 "Anybody who reaches this server may do everything: it listens beyond loopback "
+                 "and authorization.oauthAuthorizer.enable is false.",
+                 log_text("address", grpc_server_address(server->grpc)));
+    return err;
 }
 
 static struct error *
@@ -366,6 +384,12 @@ open_parts(struct server *server, struct arena *arena)
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
         err = open_domains(server, arena);
+    if (err == NULL)
+        err = access_open(&(struct access_options){.config = server->options.config,
+                                                   .dynamic = server->options.dynamic,
+                                                   .domains = server->domains,
+                                                   .log = server->options.log},
+                          arena, &server->access);
     if (err != NULL)
         return err;
     open_matching(server);
@@ -458,6 +482,8 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    if (server->access != NULL)
+        access_free(server->access);
     if (server->feeder != NULL)
         feeder_stop(server->feeder);
     close_engine(server);
