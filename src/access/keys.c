@@ -31,21 +31,15 @@ load_public_key(const char *path, struct arena *arena, struct slice *pem)
 
 /* --- a set of keys ---- */
 
-/* Base64 for addresses, without padding. */
 static bool
 decode_number(const json_t *text, struct arena *arena, BIGNUM **number)
 {
     const char *encoded = json_string_value(text);
-    size_t length = encoded == NULL ? 0 : strlen(encoded), padded = (length + 3) / 4 * 4;
-    char *plain = arena_zalloc(arena, padded + 1, 1);
-    uint8_t *bytes = arena_zalloc(arena, padded + 1, 1);
-    for (size_t i = 0; i < padded; i++) {
-        char letter = i < length ? encoded[i] : '=';
-        plain[i] = letter == '-' ? '+' : letter == '_' ? '/' : letter;
-    }
-    int count = length == 0 ? -1 : EVP_DecodeBlock(bytes, (const uint8_t *)plain, (int)padded);
-    count -= (int)(padded - length);
-    *number = count <= 0 ? NULL : BN_bin2bn(bytes, count, NULL);
+    struct slice bytes = {0};
+    *number = NULL;
+    if (encoded != NULL &&
+        text_base64_decode(arena, slice_text(encoded), TEXT_BASE64_URL, &bytes) && bytes.length > 0)
+        *number = BN_bin2bn(bytes.data, (int)bytes.length, NULL);
     return *number != NULL;
 }
 

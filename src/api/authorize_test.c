@@ -1,65 +1,18 @@
 /* authorize_test.c - who may make which call: every method of the wire, by callers of every kind
  * (J-022 to J-025). */
-#include <jwt.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/rsa.h>
-#include <stdlib.h>
-
 #include "access/access.h"
+#include "access/samples.h"
 #include "api/fixture.h"
 #include "fiber/file.h"
 #include "wire/services.h"
 
 #define OAUTH "authorization:\n  oauthAuthorizer:\n    enable: true\n"
 
-/* A pair of keys, as PEM. */
-struct pair {
-    struct slice secret, open;
-};
-
-static struct slice
-take_bytes(BIO *bio, struct arena *arena)
-{
-    char *bytes = NULL;
-    long length = BIO_get_mem_data(bio, &bytes);
-    struct slice taken = arena_slice(arena, slice_of(bytes, (size_t)length));
-    BIO_free(bio);
-    return taken;
-}
-
-static struct pair
-make_pair(struct arena *arena)
-{
-    EVP_PKEY *key = EVP_RSA_gen(2048);
-    BIO *secret = BIO_new(BIO_s_mem()), *open = BIO_new(BIO_s_mem());
-    EXPECT_EQ(PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL), 1);
-    EXPECT_EQ(PEM_write_bio_PUBKEY(open, key), 1);
-    EVP_PKEY_free(key);
-    return (struct pair){take_bytes(secret, arena), take_bytes(open, arena)};
-}
-
-static const char *
-sign(const struct pair *pair, const char *grants, const char *key_name, struct arena *arena)
-{
-    jwt_t *token = NULL;
-    EXPECT_EQ(jwt_new(&token), 0);
-    EXPECT_EQ(jwt_add_grants_json(token, grants), 0);
-    EXPECT_EQ(jwt_set_alg(token, JWT_ALG_RS256, pair->secret.data, (int)pair->secret.length), 0);
-    if (key_name != NULL)
-        EXPECT_EQ(jwt_add_header(token, "kid", key_name), 0);
-    char *text = jwt_encode_str(token);
-    const char *copy = arena_text(arena, text);
-    free(text);
-    jwt_free(token);
-    return copy;
-}
-
 /* --- a server that asks for tokens ---- */
 
 struct scene {
     struct fixture *fixture;
-    struct pair pair;
+    struct sample_pair pair;
     struct config *config;
     struct access *access;
     struct grpc_header header;
@@ -105,7 +58,7 @@ set_groups(struct fixture *fixture)
 static void
 scene_open(struct scene *scene, struct fixture *fixture)
 {
-    *scene = (struct scene){.fixture = fixture, .pair = make_pair(fixture->arena)};
+    *scene = (struct scene){.fixture = fixture, .pair = sample_pair_make(fixture->arena)};
     set_groups(fixture);
     EXPECT_OK(file_save("public.pem", scene->pair.open, fixture->arena));
     EXPECT_OK(try_open(scene,
@@ -138,7 +91,7 @@ show_token(struct scene *scene, const char *grants)
     if (strstr(grants, "iat") != NULL)
         times = ""; /* it has its own */
     const char *all = arena_format(arena, "{\"sub\":\"ada\",%s%s}", grants, times);
-    scene->header.value = slice_text(sign(&scene->pair, all, NULL, arena));
+    scene->header.value = slice_text(sample_token(&scene->pair, all, NULL, arena));
 }
 
 /* In whichever field it says what domain it is about, also in a request within. */
@@ -305,38 +258,36 @@ bad_tokens(struct fixture *fixture)
     struct scene scene;
     scene_open(&scene, fixture);
     struct arena *arena = fixture->arena;
-    struct pair other = make_pair(arena);
-    const char *good = sign(&scene.pair, grants_at(&scene, -10, 100), NULL, arena);
+    struct sample_pair other = sample_pair_make(arena);
+    const char *good = sample_token(&scene.pair, grants_at(&scene, -10, 100), NULL, arena);
     EXPECT_EQ(describe_with(&scene, good), LET_IN);
     EXPECT_EQ(describe_with(&scene, good), LET_IN); /* it is known now */
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, grants_at(&scene, -100, -31), NULL, arena)),
+    EXPECT_EQ(
+        describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, -100, -31), NULL, arena)),
+        DENIED);
+    EXPECT_EQ(
+        describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, -100, -20), NULL, arena)),
+        LET_IN); /* clocks differ */
+    EXPECT_EQ(
+        describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, 60, 100), NULL, arena)),
+        DENIED);
+    EXPECT_EQ(
+        describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, 0, 3700), NULL, arena)),
+        DENIED);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, "{\"Admin\":true}", NULL, arena)),
               DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, grants_at(&scene, -100, -20), NULL, arena)),
-              LET_IN); /* clocks differ */
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, grants_at(&scene, 60, 100), NULL, arena)),
+    EXPECT_EQ(describe_with(&scene, sample_token(&other, grants_at(&scene, 0, 100), NULL, arena)),
               DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, grants_at(&scene, 0, 3700), NULL, arena)),
-              DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, "{\"Admin\":true}", NULL, arena)), DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&other, grants_at(&scene, 0, 100), NULL, arena)), DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, grants_at(&scene, 0, 100), "k1", arena)),
-              DENIED); /* there is no set of keys */
+    EXPECT_EQ(
+        describe_with(&scene, sample_token(&scene.pair, grants_at(&scene, 0, 100), "k1", arena)),
+        DENIED); /* there is no set of keys */
     EXPECT_EQ(describe_with(&scene, "x.y.z"), DENIED);
     EXPECT_EQ(describe_with(&scene, arena_format(arena, "Bearer %s", good)), DENIED);
 
     /* The public key is no secret: a token "signed" with it, or not at all, is none. */
-    jwt_t *forged = NULL;
-    EXPECT_EQ(jwt_new(&forged), 0);
-    EXPECT_EQ(jwt_add_grants_json(forged, grants_at(&scene, 0, 100)), 0);
-    char *unsigned_text = jwt_encode_str(forged);
-    EXPECT_EQ(describe_with(&scene, unsigned_text), DENIED);
-    EXPECT_EQ(jwt_set_alg(forged, JWT_ALG_HS256, scene.pair.open.data, (int)scene.pair.open.length),
-              0);
-    char *text = jwt_encode_str(forged);
-    EXPECT_EQ(describe_with(&scene, text), DENIED);
-    free(unsigned_text);
-    free(text);
-    jwt_free(forged);
+    const char *grants = grants_at(&scene, 0, 100);
+    EXPECT_EQ(describe_with(&scene, sample_token_unsigned(grants, arena)), DENIED);
+    EXPECT_EQ(describe_with(&scene, sample_token_forged(&scene.pair, grants, arena)), DENIED);
 
     EXPECT_OK(fiber_sleep(131 * NS_PER_S, arena));
     EXPECT_EQ(describe_with(&scene, good), DENIED); /* known, and expired */
@@ -350,24 +301,6 @@ TEST(authorize, only_a_token_that_is_signed_and_of_now_counts, "J-022")
 
 /* --- a set of keys, and members of the token's own ---- */
 
-static char *
-encode_number(const EVP_PKEY *key, const char *name, struct arena *arena)
-{
-    BIGNUM *number = NULL;
-    EXPECT_EQ(EVP_PKEY_get_bn_param(key, name, &number), 1);
-    uint8_t bytes[512];
-    int count = BN_bn2bin(number, bytes);
-    BN_free(number);
-    char *text = arena_zalloc(arena, 1024, 1);
-    EVP_EncodeBlock((uint8_t *)text, bytes, count);
-    for (char *letter = text; *letter != '\0'; letter++) {
-        *letter = *letter == '+' ? '-' : *letter == '/' ? '_' : *letter;
-        if (*letter == '=')
-            *letter-- = '\0';
-    }
-    return text;
-}
-
 static void
 key_set(struct fixture *fixture)
 {
@@ -375,15 +308,7 @@ key_set(struct fixture *fixture)
     struct scene scene;
     scene_open(&scene, fixture);
     scene_close(&scene);
-    BIO *bio = BIO_new_mem_buf(scene.pair.open.data, (int)scene.pair.open.length);
-    EVP_PKEY *key = PEM_read_bio_PUBKEY(bio, NULL, NULL, NULL);
-    const char *set =
-        arena_format(arena,
-                     "{\"keys\":[{\"kty\":\"EC\",\"kid\":\"k0\"},{\"kty\":\"RSA\",\"kid\":\"k1\","
-                     "\"use\":\"sig\",\"n\":\"%s\",\"e\":\"%s\"}]}",
-                     encode_number(key, "n", arena), encode_number(key, "e", arena));
-    EVP_PKEY_free(key);
-    BIO_free(bio);
+    const char *set = sample_key_set(&scene.pair, "k1", arena);
     EXPECT_OK(file_save("keys.json", slice_text(set), arena));
     EXPECT_OK(try_open(&scene, OAUTH "    provider:\n"
                                      "      jwksURL: file://keys.json\n"
@@ -399,11 +324,11 @@ key_set(struct fixture *fixture)
         arena_format(arena, "{\"iss\":\"idp\",\"exp\":%lld,\"realm\":{\"boss\":true}}", now + 60);
     const char *liar =
         arena_format(arena, "{\"iss\":\"idp\",\"exp\":%lld,\"admin\":true}", now + 60);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, reader, "k1", arena)), LET_IN);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, boss, "k1", arena)), LET_IN);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, liar, "k1", arena)), DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, boss, "k2", arena)), DENIED);
-    EXPECT_EQ(describe_with(&scene, sign(&scene.pair, boss, NULL, arena)), DENIED);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, reader, "k1", arena)), LET_IN);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, boss, "k1", arena)), LET_IN);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, liar, "k1", arena)), DENIED);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, boss, "k2", arena)), DENIED);
+    EXPECT_EQ(describe_with(&scene, sample_token(&scene.pair, boss, NULL, arena)), DENIED);
     scene_close(&scene);
 }
 
