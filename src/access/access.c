@@ -202,3 +202,11 @@ access_may_read(struct access *access, struct rpc_call *call, const struct domai
            (claims != NULL &&
             (claims->is_admin || permission_suits(PERMISSION_READ, claims->groups, domain)));
 }
+
+const char *
+access_caller_name(struct access *access, struct rpc_call *call)
+{
+    const char *fault;
+    const struct claims *claims = access == NULL ? NULL : find_claims(access, call, &fault);
+    return claims == NULL ? "" : arena_text(call->arena, claims->name);
+}

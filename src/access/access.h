@@ -32,4 +32,7 @@ must_use struct error *access_check(void *access, struct rpc_call *call);
 /* May the caller see the domain? Everybody may where `access` is NULL. No yield. */
 bool access_may_read(struct access *access, struct rpc_call *call, const struct domain *domain);
 
+/* The name that the caller's token says, or "". In the call's arena. No yield. */
+const char *access_caller_name(struct access *access, struct rpc_call *call);
+
 #endif

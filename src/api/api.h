@@ -47,6 +47,7 @@ struct forward_options {
 must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
 
 struct access;
+struct audit;
 struct engine;
 struct matching;
 struct settings;
@@ -60,6 +61,7 @@ struct api_options {
     struct engine *engine;
     struct matching *matching;
     struct access *access;         /* who may do what; NULL: everybody everything */
+    struct audit *audit;           /* what operators did; NULL: nobody keeps it */
     struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
@@ -87,6 +89,8 @@ must_use struct error *api_check_search_attributes(const struct search_rules *ru
 struct api *api_new(const struct api_options *options);
 /* Who may see which domains in lists; NULL: everybody all. */
 void api_set_access(struct api *api, struct access *access);
+/* Who keeps what operators did; NULL: nobody. */
+void api_set_audit(struct api *api, struct audit *audit);
 /* From now on calls are refused, and those that wait (polls, readers of history) end empty. Calls
  * about the server's health go on. Yields. */
 void api_drain(struct api *api);

@@ -153,6 +153,7 @@ struct error *api_get_async_configuration(struct rpc_call *call);
 struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
 struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_list_audit_records(struct rpc_call *call);
 struct error *api_get_dynamic_config(struct rpc_call *call);
 struct error *api_update_dynamic_config(struct rpc_call *call);
 struct error *api_restore_dynamic_config(struct rpc_call *call);

@@ -95,6 +95,12 @@ api_set_access(struct api *api, struct access *access)
     api->options.access = access;
 }
 
+void
+api_set_audit(struct api *api, struct audit *audit)
+{
+    api->options.audit = audit;
+}
+
 /* Hurrying one may end it, and nobody else. */
 static void
 hurry_all(void *argument)

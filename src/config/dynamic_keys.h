@@ -255,6 +255,8 @@
       "domainName",                                                                                \
       "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
     X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
-      "false", "", "Calls that are not authorized are logged, and let in.")
+      "false", "", "Calls that are not authorized are logged, and let in.")                        \
+    X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
+      "Records of operators' calls that are kept.")
 
 #endif

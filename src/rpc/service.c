@@ -40,6 +40,8 @@ struct rpc_service {
     struct arena *arena;                                          /* of the service's own life */
     struct error *(*guard)(void *context, struct rpc_call *call); /* NULL: nobody is asked */
     void *guard_context;
+    void (*ended)(void *context, struct rpc_call *call, const struct error *err); /* or NULL */
+    void *ended_context;
     struct service_loop *loops;
     unsigned loop_count;
 };
@@ -111,6 +113,15 @@ rpc_service_guard(struct rpc_service *service,
 {
     service->guard = guard;
     service->guard_context = context;
+}
+
+void
+rpc_service_watch(struct rpc_service *service,
+                  void (*ended)(void *context, struct rpc_call *call, const struct error *err),
+                  void *context)
+{
+    service->ended = ended;
+    service->ended_context = context;
 }
 
 void
@@ -333,8 +344,11 @@ handle(void *context, const void *found, struct grpc_call *grpc)
     call->began = clock_monotonic();
     struct error *err = run_handler(call);
     check(err == NULL || !call->is_parked);
-    if (!call->is_parked)
-        finish(call, err);
+    if (call->is_parked)
+        return;
+    if (service->ended != NULL && call->request != NULL)
+        service->ended(service->ended_context, call, err);
+    finish(call, err);
 }
 
 struct grpc_service

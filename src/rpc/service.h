@@ -64,6 +64,11 @@ void rpc_service_free(struct rpc_service *service);
  * answer. Before the service is used. */
 void rpc_service_guard(struct rpc_service *service,
                        struct error *(*guard)(void *context, struct rpc_call *call), void *context);
+/* Who is told of each call that has ended, before its answer goes out; not of those that were
+ * parked. May yield. Before the service is used. */
+void rpc_service_watch(struct rpc_service *service,
+                       void (*ended)(void *context, struct rpc_call *call, const struct error *err),
+                       void *context);
 /* What to give to grpc_server_open. */
 struct grpc_service rpc_service_port(struct rpc_service *service);
 

@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include "access/access.h"
+#include "audit/audit.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -33,8 +34,9 @@ struct server {
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
-    struct access *access;       /* NULL: everybody may do everything */
-    struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
+    struct audit *audit;
+    struct access *access; /* NULL: everybody may do everything */
+    struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
 };
@@ -300,6 +302,10 @@ forward_options(const struct server *server)
 static void
 open_doors(struct server *server)
 {
+    server->audit = audit_new(&(struct audit_options){.store = server->options.store,
+                                                      .dynamic = server->options.dynamic,
+                                                      .access = server->access,
+                                                      .log = server->options.log});
     server->api = api_new(&(struct api_options){
         .domains = server->domains,
         .group = server->group,
@@ -307,6 +313,7 @@ open_doors(struct server *server)
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
         .access = server->access,
+        .audit = server->audit,
         .settings = server->settings,
         .phase = server->options.phase,
         .log = server->options.log,
@@ -324,6 +331,7 @@ open_doors(struct server *server)
         rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
     if (server->access != NULL)
         rpc_service_guard(server->service, access_check, server->access);
+    rpc_service_watch(server->service, audit_note, server->audit);
 }
 
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
@@ -482,6 +490,8 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    if (server->audit != NULL)
+        audit_free(server->audit);
     if (server->access != NULL)
         access_free(server->access);
     if (server->feeder != NULL)
