@@ -1,4 +1,4 @@
-"""What is packaged works: dashboards and alerts name series that exist, configs start, the package holds what it should."""
+"""What is packaged works: series of dashboards exist, configs start, the package is whole."""
 
 import json
 import pathlib
