@@ -422,6 +422,8 @@ void outbox_done(struct tenure *tenure, uint64_t row);
 bool outbox_has_room(const struct outbox *outbox);
 /* A row has left memory: if there is room now, whoever waited for it goes on. */
 void outbox_room_came(struct outbox *outbox);
+/* Is the row in the store, or can that not be said? */
+bool outbox_may_have(const struct outbox *outbox, uint64_t row);
 /* A row that was parked is known again, in no list. */
 void outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state);
 /* A row as memory has it, not known yet. Errors: ERR_CORRUPT. */

@@ -205,6 +205,14 @@ outbox_room_came(struct outbox *outbox)
         fiber_cond_signal(&outbox->changed);
 }
 
+bool
+outbox_may_have(const struct outbox *outbox, uint64_t row)
+{
+    bool is_unread = outbox->unread_from != 0 && row >= outbox->unread_from;
+    return is_unread || map64_get(outbox->known, row) != NULL ||
+           map64_get(outbox->parking.rows, row) != NULL;
+}
+
 void
 outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state)
 {
