@@ -54,6 +54,14 @@ limit_take(struct limit *limit, int64_t now)
     return wait < 1e18 ? (int64_t)wait + 1 : LIMIT_NEVER;
 }
 
+double
+limit_missing(const struct limit *limit, int64_t now)
+{
+    struct limit then = *limit;
+    fill(&then, now);
+    return size_of(&then) - then.tokens;
+}
+
 bool
 limit_has(struct limit *limit, int64_t now)
 {

@@ -22,6 +22,8 @@ void limit_set_rate(struct limit *limit, double rate, int64_t now);
  * LIMIT_NEVER: at this rate there will be none. */
 int64_t limit_take(struct limit *limit, int64_t now);
 
+/* How many tokens a full bucket has more. */
+double limit_missing(const struct limit *limit, int64_t now);
 /* Is there a token? Takes none. */
 bool limit_has(struct limit *limit, int64_t now);
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -198,7 +199,9 @@ build_json(struct line *line, const struct log *log, enum log_level level, int64
         log_text("logging-call-at", place),
         {.name = NULL},
     };
-    put_mark(line, "{\"level\":\"");
+    put_mark(line, "{\"");
+    put_text(line, log->level_key == NULL ? "level" : log->level_key);
+    put_mark(line, "\":\"");
     put_mark(line, level_names[level]);
     put_mark(line, "\",\"ts\":\"");
     put_time(line, now);
@@ -249,6 +252,12 @@ log_write(const struct log *log, enum log_level level, const char *file, int lin
 }
 
 /* ---- a sink ---- */
+
+int
+log_open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
 
 void
 log_sink_fd(void *context, const char *line, size_t length)

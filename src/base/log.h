@@ -18,6 +18,7 @@ struct log {
     enum log_level level;          /* lines below it are dropped */
     const char *service;           /* "cadenza", "cadence-frontend", ... */
     bool is_console;               /* readable text instead of JSON */
+    const char *level_key;         /* the name of a line's level in JSON; NULL: "level" */
     int64_t (*now)(void *context); /* wall clock, ns since 1970 */
     void (*sink)(void *context, const char *line, size_t length); /* one line with its newline */
     void *context;
@@ -56,5 +57,8 @@ must_use bool log_level_parse(const char *word, enum log_level *level);
 /* A sink that writes to the file descriptor in *(int *)context; retries short writes. It blocks the
  * thread while a pipe is full: who starts a server must drain its log. */
 void log_sink_fd(void *context, const char *line, size_t length);
+/* A file that lines are added to, made if it is not there; -1: it cannot be opened, errno says why.
+ * The caller closes it. */
+must_use int log_open_file(const char *path);
 
 #endif

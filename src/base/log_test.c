@@ -69,6 +69,18 @@ TEST(log, lines_below_the_level_and_for_no_log_are_dropped)
     EXPECT_EQ(catcher.lines, 2);
 }
 
+TEST(log, the_level_has_the_name_that_was_asked_for, "H-040")
+{
+    struct catcher catcher;
+    struct log log = log_to(&catcher);
+    log_warn(&log, "usual");
+    EXPECT(strstr(catcher.line, "{\"level\":\"warn\",\"ts\":") == catcher.line);
+    log.level_key = "severity \"";
+    log_warn(&log, "other");
+    EXPECT(strstr(catcher.line, "{\"severity \\\"\":\"warn\",\"ts\":") == catcher.line);
+    EXPECT(strstr(catcher.line, "\"level\"") == NULL);
+}
+
 TEST(log, marks_control_bytes_and_what_is_not_utf8_are_escaped)
 {
     struct catcher catcher;

@@ -13,8 +13,9 @@
     X("log.stdout", FLAG, "true", "Write to standard output; false: to standard error.")           \
     X("log.encoding", ONE_OF("json console"), "json",                                              \
       "json: one object per line; console: for eyes.")                                             \
-    X("log.levelKey", IGNORED, "", "The level is always called level.")                            \
-    X("log.outputFile", IGNORED, "", "Lines go to standard output or error; redirect them there.") \
+    X("log.levelKey", TEXT, "level", "Name of the field that holds a line's level.")               \
+    X("log.outputFile", TEXT, "",                                                                  \
+      "A file that lines are added to, in a folder that is there; not if log.stdout says true.")   \
     X("persistence.numHistoryShards", INTEGER(1, 16384), "16",                                     \
       "Slices of the workflow ids; written into the data folder at its first start and fixed for " \
       "life.")                                                                                     \

@@ -117,6 +117,7 @@ was_delivered(struct external_view *view, bool *was)
     int64_t asked = view->walk->errand->transfer->created_time - CLOCKS_DIFFER;
     struct chain_view chain = {.external = external};
     struct run_key key = {external->domain_id, external->workflow_id, ""};
+    unsigned runs = 0;
     *was = false;
     do {
         struct error *err =
@@ -124,10 +125,11 @@ was_delivered(struct external_view *view, bool *was)
         if (err != NULL)
             return errand_is_void(err) ? NULL : err;
         *was = chain.has_it;
+        runs++;
         key.run_id = arena_text(view->walk->arena, chain.run_before);
     } while (!*was && chain.start_time > asked && key.run_id[0] != '\0');
-    if (*was)
-        mark("signal_found_in_chain");
+    if (*was && runs > 1)
+        mark("signal_found_in_old_run");
     return NULL;
 }
 

@@ -6,6 +6,7 @@
  * what is true. */
 #include "server/process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "visibility/visibility.h"
 
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
+#define LEVEL_KEY_MAX    64
 #define STOP_GRACE       (10 * NS_PER_S)
 #define STORE_LOOK       (50 * NS_PER_MS) /* how often to look whether the store still works */
 #define EMBEDDED         "persistence.datastores.embedded."
@@ -95,15 +97,38 @@ log_sink(void *context, const char *line, size_t length)
     log_sink_fd(&process->log_descriptor, line, length);
 }
 
-static void
+/* Where lines go: into the file, unless standard output was asked for. */
+static struct error *
+open_log_output(struct process *process)
+{
+    const struct config *config = process->config;
+    const char *file = config_text(config, "log.outputFile");
+    bool is_stdout = config_flag(config, "log.stdout");
+    process->log_descriptor = is_stdout ? STDOUT_FILENO : STDERR_FILENO;
+    if (file[0] == '\0' || (is_stdout && config_is_given(config, "log.stdout")))
+        return NULL;
+    process->log_descriptor = log_open_file(file);
+    if (process->log_descriptor >= 0)
+        return NULL;
+    return error_new(process->arena, ERR_IO, "log.outputFile: %s: %s", file, strerror(errno));
+}
+
+static struct error *
 open_log(struct process *process)
 {
     const struct config *config = process->config;
-    process->log_descriptor = config_flag(config, "log.stdout") ? STDOUT_FILENO : STDERR_FILENO;
+    const char *level_key = config_text(config, "log.levelKey");
+    if (strlen(level_key) > LEVEL_KEY_MAX)
+        return error_new(process->arena, ERR_BAD_REQUEST, "log.levelKey: more than %d bytes",
+                         LEVEL_KEY_MAX);
+    struct error *err = open_log_output(process);
+    if (err != NULL)
+        return err;
     process->log = (struct log){
         .level = LOG_INFO,
         .service = "cadenza",
         .is_console = strcmp(config_text(config, "log.encoding"), "console") == 0,
+        .level_key = level_key,
         .now = log_now,
         .sink = log_sink,
         .context = process,
@@ -112,6 +137,14 @@ open_log(struct process *process)
         log_warn(&process->log, "log.level is not known; info is taken.",
                  log_text("value", config_text(config, "log.level")));
     config_log_ignored(config, &process->log);
+    return NULL;
+}
+
+static void
+close_log(struct process *process)
+{
+    if (process->log_descriptor > STDERR_FILENO)
+        close(process->log_descriptor);
 }
 
 /* --- parts of a real process
@@ -313,10 +346,10 @@ serve(void *argument)
     ground_on_stop(on_stop, process);
     process->arena = arena_new(0);
     struct error *err = load_config(process);
-    if (err == NULL) {
-        open_log(process);
+    if (err == NULL)
+        err = open_log(process);
+    if (err == NULL)
         err = open_all(process);
-    }
     if (err == NULL) {
         announce(process);
         wait_for_end(process);
@@ -328,6 +361,7 @@ serve(void *argument)
     close_all(process);
     if (err == NULL)
         log_info(&process->log, "cadenza has stopped");
+    close_log(process);
     if (process->config != NULL)
         config_free(process->config);
     arena_free(process->arena);

@@ -237,6 +237,11 @@ new_entry(struct workflow_load *load)
         entry->fate = FATE_TERMINATE;
         entry->plan.signals = 0;
     }
+    if (load->is_signaling) {
+        entry->plan = (struct plan){.children = 2, .family = FAMILY_WAITS, .child_runs = 1};
+        entry->fate = FATE_COMPLETE;
+        is_reset = false;
+    }
     unsigned number = load->entry_count++;
     snprintf(entry->id, sizeof entry->id, "flow-%u", number);
     new_request_id(entry->start_request_id);

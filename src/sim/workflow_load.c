@@ -101,6 +101,7 @@ workflow_load_start(struct sim *sim, const struct workflow_options *options)
     load->observer_count = load->observers_running = options->observers + options->is_divided;
     load->is_divided = options->is_divided;
     load->is_hasty = options->is_hasty;
+    load->is_signaling = options->is_signaling;
     load->entries_max = options->workflows_max;
     load->entries =
         memory_zalloc(options->workflows_max + options->clients + 1, sizeof *load->entries);

@@ -117,8 +117,9 @@ struct told {
 struct workflow_load {
     struct sim *sim;
     unsigned client_count, worker_count, observer_count;
-    bool is_divided; /* one of the observers divides the task lists */
-    bool is_hasty;   /* every workflow is a parent that is ended at once */
+    bool is_divided;   /* one of the observers divides the task lists */
+    bool is_hasty;     /* every workflow is a parent that is ended at once */
+    bool is_signaling; /* every workflow signals children that go on as other runs */
     unsigned entry_count, entries_max;
     struct workflow_entry *entries;
     struct map *told;   /* name → struct told */
@@ -143,6 +144,7 @@ struct workflow_options {
     unsigned observers; /* who read histories at any host while all goes on */
     bool is_divided;    /* an operator divides the task lists, again and again */
     bool is_hasty;      /* every workflow is terminated when it has asked for its children */
+    bool is_signaling;  /* every workflow signals its children, which go on as other runs then */
     unsigned workflows_max;
     unsigned busy_signals; /* to one more id, of all clients at once; 0: there is no such id */
     int64_t think_max;

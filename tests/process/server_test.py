@@ -135,6 +135,34 @@ def test_a_bad_setting_names_file_line_and_key(binary, folder):
     assert not (folder / "data").exists()
 
 
+@support.proves("H-040")
+def test_the_log_goes_where_and_looks_as_the_settings_say(binary, folder):
+    config, log = folder / "config.yaml", folder / "cadenza.log"
+
+    def lines_of(settings):
+        """(what the process wrote itself, lines of the file) of a server that came and went."""
+        config.write_text(f"log: {{{settings}}}\n")
+        log.write_text("")
+        with support.Server(binary, folder / "data", "--config", str(config)) as server:
+            assert server.stop() == 0
+            return server.text().splitlines(), log.read_text().splitlines()
+
+    own, filed = lines_of(f"outputFile: {log}, levelKey: severity, level: info")
+    assert not own and filed, own
+    for line in map(json.loads, filed):
+        assert line["severity"] in ("info", "warn") and "level" not in line, line
+        assert line["ts"] and line["msg"] and line["service"] and line["logging-call-at"], line
+    own, filed = lines_of(f"outputFile: {log}, stdout: true")
+    assert own and not filed and json.loads(own[0])["level"], own
+    own, filed = lines_of(f"outputFile: {log}, encoding: console")
+    assert not own and " info " in filed[0] and not filed[0].startswith("{"), filed
+    own, filed = lines_of(f"outputFile: {log}, level: error")
+    assert not own and not filed, filed
+    config.write_text(f"log: {{outputFile: {folder / 'none' / 'file'}}}\n")
+    code, text = fails_to_start(binary, folder / "data", "--config", str(config))
+    assert code == 1 and "log.outputFile" in text, text
+
+
 def test_an_address_in_use_is_named(binary, folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -12,8 +12,9 @@
 #include "engine/limits/inside.h"
 #include "fiber/mark.h"
 
-#define RECORDS_MAX 1000 /* per shard; a host has some tens of shards */
-#define LINES_PER_S 5    /* of the log, of one shard: a storm must not fill the disk */
+#define RECORDS_MAX 16384 /* per shard: ids that may be used within one second */
+#define PUSHED_OF   8     /* who is pushed out is one of so many, the longest unused */
+#define LINES_PER_S 5     /* of the log, of one shard: a storm must not fill the disk */
 #define SECOND      1000000000LL
 
 struct record_side {
@@ -124,13 +125,42 @@ limits_free(struct id_limits *limits)
     memory_free(limits);
 }
 
+/* The tokens that an id has too many if it is forgotten now. */
+static double
+record_worth(const struct record *record, int64_t now)
+{
+    double worth = 0;
+    for (int side = 0; side < LIMITS_SIDES; side++) {
+        const struct record_side *its = &record->sides[side];
+        double missing = its->is_used && !its->is_new ? limit_missing(&its->bucket, now) : 0;
+        worth = missing > worth ? missing : worth;
+    }
+    return worth;
+}
+
+/* Of those that were not used for longest the one with the fullest bucket goes: an id that is at
+ * its limit must not begin anew because many others came. */
+static void
+push_out(struct id_limits *limits, int64_t now)
+{
+    struct record *pushed = NULL;
+    int looked = 0;
+    mark("limits_record_pushed_out");
+    list_each(node, &limits->used) {
+        struct record *record = list_entry(node, struct record, node);
+        if (pushed == NULL || record_worth(record, now) < record_worth(pushed, now))
+            pushed = record;
+        if (++looked == PUSHED_OF)
+            break;
+    }
+    record_forget(limits, pushed);
+}
+
 static struct record *
 record_new(struct id_limits *limits, const struct limits_key *key, struct slice bytes, int64_t now)
 {
-    if (map_count(limits->by_key) >= limits->options.records_max) {
-        mark("limits_record_pushed_out");
-        record_forget(limits, list_entry(limits->used.next, struct record, node));
-    }
+    if (map_count(limits->by_key) >= limits->options.records_max)
+        push_out(limits, now);
     struct limits_domain *domain = map_get(limits->domains, slice_text(key->domain_id));
     if (domain == NULL) {
         domain = limits_domain_new(limits->options.metrics, key->domain_name);

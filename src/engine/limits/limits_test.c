@@ -251,6 +251,31 @@ TEST(limits, a_million_ids_do_not_grow_it_and_the_busy_one_stays, "H-013")
     fixture_close(&fixture);
 }
 
+/* Four ids are called less often than it takes to push out all that memory holds. */
+TEST(limits, ids_at_their_limit_are_not_pushed_out_by_many_others, "H-013")
+{
+    enum { BUSY = 4, KEPT = 16, OTHERS = 2 * KEPT, ROUNDS = 200 };
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 3}]\n", KEPT);
+    char workflow_id[40];
+    int passed[BUSY] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t now = SECOND + round * (SECOND / 20);
+        for (int i = 0; i < BUSY * 3; i++) { /* three at a time */
+            snprintf(workflow_id, sizeof workflow_id, "busy%d", i / 3);
+            passed[i / 3] += take(&fixture, LIMITS_EXTERNAL, "orders", workflow_id, now) == 0;
+        }
+        now += SECOND / 40;
+        for (int i = 0; i < OTHERS; i++) {
+            snprintf(workflow_id, sizeof workflow_id, "w%d", round * OTHERS + i);
+            EXPECT_EQ(take(&fixture, LIMITS_EXTERNAL, "orders", workflow_id, now), 0);
+        }
+    }
+    for (int i = 0; i < BUSY; i++) /* of 600 calls in ten seconds */
+        EXPECT(passed[i] >= 30 && passed[i] <= 34);
+    fixture_close(&fixture);
+}
+
 TEST(limits, the_metrics_tell_the_highest_rate_of_an_id_in_both_spellings, "H-014", "H-015")
 {
     struct fixture fixture;

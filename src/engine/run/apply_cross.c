@@ -257,7 +257,7 @@ apply_close_to_others(struct mutation *mutation, const API(HistoryEvent) *event)
     if (run->core->parent != NULL && !goes_on)
         tell_parent(mutation, event);
     if (has_children_to_end(run))
-        add_row(mutation, TRANSFER(END_CHILDREN), 0);
+        run->core->children_row = add_row(mutation, TRANSFER(END_CHILDREN), 0);
     size_t cursor = 0;
     void *value;
     while (map64_next(run->externals, &cursor, NULL, &value))

@@ -31,14 +31,23 @@ void
 errands_init(struct tenure *tenure)
 {
     list_init(&tenure->outbox.errands.ready);
-    list_init(&tenure->outbox.errands.delayed);
+    list_init(&tenure->outbox.errands.elsewhere);
     tenure->outbox.errands.lines = map_new();
 }
 
 void
 errands_free(struct tenure *tenure)
 {
+    priority_free(&tenure->outbox.errands.delayed);
     lines_free(&tenure->outbox.errands);
+}
+
+void
+errand_forget(struct errands *errands, struct transfer *transfer)
+{
+    if (priority_is_queued(&transfer->retry))
+        priority_remove(&errands->delayed, &transfer->retry);
+    line_leave(errands, transfer);
 }
 
 static void
@@ -51,7 +60,6 @@ errand_start(struct tenure *tenure, struct transfer *transfer)
                                    .cursor = transfer->cursor,
                                    .is_repeat = transfer->is_repeat};
     transfer->is_repeat = true;
-    transfer->waits_for_domain = false;
     transfer->state = TRANSFER_OFFERED;
     tenure->outbox.errands.running++;
     latch_add(&tenure->shard->errands, 1);
@@ -78,33 +86,50 @@ errands_add(struct tenure *tenure, struct transfer *transfer)
     errands_start(tenure);
 }
 
+static void
+errand_wait(struct errands *errands, struct transfer *transfer, int64_t time)
+{
+    transfer->retry.key = time;
+    transfer->retry.sequence = ++errands->sequence;
+    priority_push(&errands->delayed, &transfer->retry);
+}
+
+static void
+errand_hurry(struct errands *errands, struct transfer *transfer)
+{
+    priority_remove(&errands->delayed, &transfer->retry);
+    errand_wait(errands, transfer, 0);
+}
+
 void
 errands_domain_changed(struct tenure *tenure)
 {
-    list_each(node, &tenure->outbox.errands.delayed) {
-        struct transfer *transfer = list_entry(node, struct transfer, node);
-        if (transfer->waits_for_domain)
-            transfer->retry_time = 0;
-    }
+    struct errands *errands = &tenure->outbox.errands;
+    struct list *node;
+    while ((node = list_pop_front(&errands->elsewhere)) != NULL)
+        errand_hurry(errands, list_entry(node, struct transfer, node));
 }
 
-int64_t
+void
 errands_wake(struct tenure *tenure)
 {
     struct errands *errands = &tenure->outbox.errands;
-    int64_t next = NEVER, now = clock_monotonic();
-    list_each_safe(node, &errands->delayed) {
-        struct transfer *transfer = list_entry(node, struct transfer, node);
-        if (transfer->retry_time <= now) {
-            list_remove(node);
-            transfer_stir(&tenure->outbox, transfer);
-            list_push_back(&errands->ready, node);
-        } else if (transfer->retry_time < next) {
-            next = transfer->retry_time;
-        }
+    int64_t now = clock_monotonic();
+    while (errands_next_time(errands) <= now) {
+        struct priority_node *first = priority_pop(&errands->delayed);
+        struct transfer *transfer = container_of(first, struct transfer, retry);
+        list_remove(&transfer->node);
+        transfer_stir(&tenure->outbox, transfer);
+        list_push_back(&errands->ready, &transfer->node);
     }
     errands_start(tenure);
-    return next;
+}
+
+int64_t
+errands_next_time(const struct errands *errands)
+{
+    const struct priority_node *first = priority_first(&errands->delayed);
+    return first == NULL ? NEVER : first->key;
 }
 
 /* --- one errand ---- */
@@ -127,6 +152,7 @@ errand_read(const struct errand_walk *walk, struct arena *arena, STORED(Transfer
 static void
 errand_delay(struct tenure *tenure, struct transfer *transfer, const struct error *err)
 {
+    struct errands *errands = &tenure->outbox.errands;
     int64_t delay = DELAY_MIN << (transfer->attempts < 12 ? transfer->attempts : 12);
     fiber_cond_signal(&tenure->outbox.changed);
     mark("errand_retried");
@@ -136,10 +162,10 @@ errand_delay(struct tenure *tenure, struct transfer *transfer, const struct erro
     if (!is_in_line && !transfer_rest(&tenure->outbox, transfer, PARKED_FOR_RETRY))
         return;
     transfer->attempts++;
-    transfer->retry_time = clock_monotonic() + (delay < DELAY_MAX ? delay : DELAY_MAX);
     transfer->state = TRANSFER_REFUSED;
-    transfer->waits_for_domain = err->kind == ERR_DOMAIN_NOT_ACTIVE;
-    list_push_back(&tenure->outbox.errands.delayed, &transfer->node);
+    errand_wait(errands, transfer, clock_monotonic() + (delay < DELAY_MAX ? delay : DELAY_MAX));
+    if (err->kind == ERR_DOMAIN_NOT_ACTIVE)
+        list_push_back(&errands->elsewhere, &transfer->node);
 }
 
 /* What became of it. The row may have gone with one of its steps. */

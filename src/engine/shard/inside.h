@@ -90,17 +90,19 @@ struct transfer {
     bool is_paced;   /* of a task: it has waited for its turn */
     bool is_resting; /* counted as such (park.c) */
     bool was_parked;
-    bool waits_for_domain; /* of an errand that failed: some domain was not active here */
-    bool is_repeat;        /* of an errand: it was begun before, or may have been */
-    unsigned attempts;     /* that came to nothing: it failed, or was refused */
-    int64_t retry_time;    /* monotonic */
-    uint64_t cursor;       /* where its next portion begins */
-    struct slice line;     /* names the line that it stands in, lies behind it; empty: none */
+    bool is_repeat;             /* of an errand: it was begun before, or may have been */
+    unsigned attempts;          /* that came to nothing: it failed, or was refused */
+    struct priority_node retry; /* in errands.delayed; by monotonic time */
+    uint64_t cursor;            /* where its next portion begins */
+    struct slice line;          /* names the line that it stands in, lies behind it; empty: none */
 };
 
 /* Rows that are work on other workflows (errands.c). */
 struct errands {
-    struct list ready, delayed; /* struct transfer */
+    struct list ready;       /* struct transfer */
+    struct priority delayed; /* struct transfer, which failed, by when it is tried again */
+    struct list elsewhere;   /* those of them that failed since a domain is not active here */
+    uint64_t sequence;
     unsigned running;
     struct map *lines;     /* name → struct line: who waits until others are done */
     size_t accepted_count; /* rows that stand in lines, or will */
@@ -143,6 +145,7 @@ struct outbox {
      * out of memory too, so that a scan and a step can never both bring one in. */
     uint64_t unread_from;
     ticket_t unread_ticket; /* of the newest step that left rows there */
+    int64_t read_time;      /* monotonic: not before, after a scan that failed */
     /* Rows from here on may be on their way into the store with a batch that is being submitted,
      * and are not known yet. */
     uint64_t entered_to;
@@ -417,6 +420,10 @@ void outbox_fiber(void *tenure);
 void outbox_done(struct tenure *tenure, uint64_t row);
 /* Is there room to read rows that are in the store only? */
 bool outbox_has_room(const struct outbox *outbox);
+/* A row has left memory: if there is room now, whoever waited for it goes on. */
+void outbox_room_came(struct outbox *outbox);
+/* Is the row in the store, or can that not be said? */
+bool outbox_may_have(const struct outbox *outbox, uint64_t row);
 /* A row that was parked is known again, in no list. */
 void outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state);
 /* A row as memory has it, not known yet. Errors: ERR_CORRUPT. */
@@ -440,8 +447,10 @@ bool parking_take(struct outbox *outbox, uint64_t row);
 void parking_forget(struct outbox *outbox);
 /* A domain has changed: what is parked for one is looked at. */
 void parking_domain_changed(struct outbox *outbox);
-/* Takes back what may go on, one page; returns when it has to do again. Yields. */
-int64_t parking_work(struct tenure *tenure);
+/* Takes back what may go on, one page. Yields. */
+void parking_work(struct tenure *tenure);
+/* When it has something to do, as it stands at this moment; NEVER: nothing. */
+int64_t parking_next_time(const struct outbox *outbox);
 
 /* --- errands.c ---- */
 
@@ -452,9 +461,13 @@ void errands_add(struct tenure *tenure, struct transfer *transfer);
 void errands_start(struct tenure *tenure);
 /* A domain has changed: those that waited for one are tried at once. */
 void errands_domain_changed(struct tenure *tenure);
+/* It is gone: so is its place among those that are tried again. */
+void errand_forget(struct errands *errands, struct transfer *transfer);
 void errands_free(struct tenure *tenure);
-/* Those that failed and whose time has come are ready again; returns when the next one is. */
-int64_t errands_wake(struct tenure *tenure);
+/* Those that failed and whose time has come are ready again. */
+void errands_wake(struct tenure *tenure);
+/* When the next one is, as it stands at this moment; NEVER: none. */
+int64_t errands_next_time(const struct errands *errands);
 
 /* --- accept.c ---- */
 
@@ -476,9 +489,10 @@ bool pace_holds(struct tenure *tenure, struct transfer *transfer);
 /* Takes the turn of a task that goes to a worker without a row; `context` is the tenure. See
  * struct facts. */
 bool pace_take(void *context, const char *domain_id, const char *workflow_id);
-/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
- */
-int64_t pace_wake(struct tenure *tenure);
+/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING. */
+void pace_wake(struct tenure *tenure);
+/* When the next one's is, as it stands at this moment; NEVER: none waits. */
+int64_t pace_next_time(const struct pace *pace);
 /* Reads the next tasks of queues whose tasks are parked. Yields. */
 void pace_feed(struct tenure *tenure, struct arena *arena);
 

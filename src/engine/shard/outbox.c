@@ -198,6 +198,22 @@ outbox_has_room(const struct outbox *outbox)
 }
 
 void
+outbox_room_came(struct outbox *outbox)
+{
+    bool is_waited_for = outbox->unread_from != 0 || outbox->parking.cursor != 0;
+    if (is_waited_for && outbox_has_room(outbox))
+        fiber_cond_signal(&outbox->changed);
+}
+
+bool
+outbox_may_have(const struct outbox *outbox, uint64_t row)
+{
+    bool is_unread = outbox->unread_from != 0 && row >= outbox->unread_from;
+    return is_unread || map64_get(outbox->known, row) != NULL ||
+           map64_get(outbox->parking.rows, row) != NULL;
+}
+
+void
 outbox_return(struct tenure *tenure, struct transfer *transfer, enum transfer_state state)
 {
     struct outbox *outbox = &tenure->outbox;
@@ -220,14 +236,12 @@ outbox_forget(struct outbox *outbox, uint64_t row)
     if (transfer == NULL)
         return false;
     list_remove(&transfer->node);
-    line_leave(&outbox->errands, transfer);
+    errand_forget(&outbox->errands, transfer);
     transfer_stir(outbox, transfer);
     outbox->parking.returned -= transfer->was_parked;
     parking_forget(outbox);
     memory_free(transfer);
-    bool is_waited_for = outbox->unread_from != 0 || outbox->parking.cursor != 0;
-    if (is_waited_for && outbox_has_room(outbox))
-        fiber_cond_signal(&outbox->changed);
+    outbox_room_came(outbox);
     return true;
 }
 
@@ -492,20 +506,22 @@ outbox_begin(struct tenure *tenure, uint64_t level, struct arena *arena)
 
 /* --- the fiber ---- */
 
-/* One page, if there is something to read and room for it; returns when the next one may be. */
-static int64_t
+/* One page, if there is something to read and room for it. Yields. */
+static void
 outbox_read_on(struct tenure *tenure, struct arena *arena)
 {
-    if (tenure->is_over || !outbox_may_read(&tenure->outbox))
-        return NEVER;
+    struct outbox *outbox = &tenure->outbox;
+    bool is_time = outbox->read_time <= clock_monotonic();
+    if (tenure->is_over || !is_time || !outbox_may_read(outbox))
+        return;
     struct error *err = outbox_read(tenure, arena);
     if (err != NULL && !tenure->is_over)
         log_warn(tenure->shard->options.log, "the outbox could not be read", log_error(err));
-    return clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
+    outbox->read_time = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
 }
 
-/* Returns when it has something to do again at the latest. */
-static int64_t
+/* All that may be done now. Yields. */
+static void
 outbox_work(struct tenure *tenure, struct arena *arena)
 {
     struct outbox *outbox = &tenure->outbox;
@@ -514,17 +530,30 @@ outbox_work(struct tenure *tenure, struct arena *arena)
         outbox_offer_refused(tenure);
     if (outbox->flush_time <= now)
         outbox_flush(tenure, arena);
-    int64_t read_time = outbox_read_on(tenure, arena);
-    int64_t parking_time = parking_work(tenure);
+    outbox_read_on(tenure, arena);
+    parking_work(tenure);
     pace_feed(tenure, arena);
-    int64_t pace_time = pace_wake(tenure);
+    pace_wake(tenure);
     outbox_offer(tenure);
-    int64_t errand_time = errands_wake(tenure);
-    /* What was parked by that has made room. */
-    if (read_time == NEVER && outbox_may_read(outbox))
-        read_time = now;
-    const int64_t times[] = {read_time,   parking_time,       pace_time,
-                             errand_time, outbox->retry_time, outbox->flush_time};
+    errands_wake(tenure);
+}
+
+/* When it has something to do, as it stands at this moment. What comes about while the fiber works
+ * signals in vain, so this is asked right before it waits, and looks at the state only. */
+static int64_t
+outbox_next_time(const struct outbox *outbox)
+{
+    bool is_offering = !list_is_empty(&outbox->waiting) && outbox->retry_time == NEVER;
+    const int64_t times[] = {
+        is_offering ? 0 : outbox->retry_time,
+        outbox_may_read(outbox) ? outbox->read_time : NEVER,
+        parking_next_time(outbox),
+#ifndef CADENZA_PLANT_turn_missed
+        pace_next_time(&outbox->pace),
+#endif
+        errands_next_time(&outbox->errands),
+        outbox->flush_time,
+    };
     int64_t next = NEVER;
     for (size_t i = 0; i < array_length(times); i++)
         next = times[i] < next ? times[i] : next;
@@ -538,8 +567,9 @@ outbox_fiber(void *argument)
     struct arena *arena = arena_new(0);
     enum wake wake = WAKE_READY;
     while (!tenure->is_over && wake != WAKE_CANCELLED) {
-        int64_t next = outbox_work(tenure, arena);
+        outbox_work(tenure, arena);
         arena_reset(arena);
+        int64_t next = outbox_next_time(&tenure->outbox);
         if (!tenure->is_over && next > clock_monotonic())
             wake = fiber_cond_wait(&tenure->outbox.changed, next);
     }

@@ -230,6 +230,33 @@ TEST(shard_pace, no_id_gets_more_tasks_in_a_second_than_its_limit_whatever_is_lo
     run_alone(keep_rates);
 }
 
+/* The shard is taken again and has one task, whose id had its share: its fiber finds that out while
+ * it works, and nothing happens afterwards that would wake it. */
+static void
+wait_alone(void *base)
+{
+    struct rig rig;
+    rig_open(&rig, base);
+    rig.options.is_alone = true;
+    set(&rig, "history.workflowIDInternalRPS: [{value: 1}]\n");
+    rig_take(&rig);
+    EXPECT_OK(rig_start(&rig, "busy", "busy", 100, rig.arena, NULL));
+    rig_wait(rig.tasks.count == 1);
+    case_overtake(&rig);
+    struct error *err = rig_signal(&rig, "busy", rig.arena); /* it finds out */
+    EXPECT(err == NULL || err->kind == ERR_SHARD_OWNERSHIP_LOST);
+    rig_sleep(100 * NS_PER_MS);
+    EXPECT_EQ(map_count(rig.shard->tenure->outbox.pace.queues), 1);
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(rig.tasks.count, 2);
+    rig_close(&rig);
+}
+
+TEST(shard_pace, a_task_that_waits_in_an_idle_shard_goes_when_its_turn_comes)
+{
+    run_alone(wait_alone);
+}
+
 static void
 refused_calls(void *base)
 {

@@ -54,8 +54,7 @@ transfer_park(struct outbox *outbox, struct transfer *transfer, enum parked_for 
         parking->retry_time = clock_monotonic() + RETRY_DELAY;
     mark("row_parked");
     memory_free(transfer);
-    if (outbox->unread_from != 0 && outbox_has_room(outbox))
-        fiber_cond_signal(&outbox->changed);
+    outbox_room_came(outbox);
 }
 
 bool
@@ -179,7 +178,7 @@ read_page(struct tenure *tenure, struct arena *arena)
     return err;
 }
 
-int64_t
+void
 parking_work(struct tenure *tenure)
 {
     struct outbox *outbox = &tenure->outbox;
@@ -189,14 +188,21 @@ parking_work(struct tenure *tenure)
         parking->retry_time = NEVER;
         parking_domain_changed(outbox);
     }
-    if (tenure->is_over || parking->cursor == 0 || !outbox_has_room(outbox))
-        return parking->retry_time;
-    if (parking->read_time > now)
-        return parking->read_time;
+    bool may_read = parking->cursor != 0 && parking->read_time <= now && outbox_has_room(outbox);
+    if (tenure->is_over || !may_read)
+        return;
     scoped(arena_drop) struct arena *page = arena_new(0);
     struct error *err = read_page(tenure, page);
     if (err != NULL && !tenure->is_over)
         log_warn(tenure->shard->options.log, "rows that wait could not be read", log_error(err));
     parking->read_time = clock_monotonic() + (err == NULL ? 0 : READ_DELAY);
-    return parking->cursor == 0 ? parking->retry_time : parking->read_time;
+}
+
+int64_t
+parking_next_time(const struct outbox *outbox)
+{
+    const struct parking *parking = &outbox->parking;
+    bool may_read = parking->cursor != 0 && outbox_has_room(outbox);
+    bool is_read_first = may_read && parking->read_time < parking->retry_time;
+    return is_read_first ? parking->read_time : parking->retry_time;
 }

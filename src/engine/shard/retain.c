@@ -7,7 +7,9 @@
  * rings again, and a run that fits into one portion goes in one commit.
  *
  * Not while a step of the run is undurable or somebody waits for news of it: the alarm is tried
- * again later. */
+ * again later. And not before its children were ended as it wanted, for which its records are
+ * needed: their domain, or its own, may be active elsewhere for longer than the retention. Then it
+ * gets another alarm, which need not be in memory until then. */
 #include "base/check.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
@@ -15,7 +17,8 @@
 #include "wire/errors.h"
 #include "wire/message.h"
 
-#define PORTION 1000 /* events, or pending rows, that go at a time */
+#define PORTION    1000              /* events, or pending rows, that go at a time */
+#define LOOK_AGAIN (3600 * NS_PER_S) /* while its children are not ended */
 
 /* One portion of a deletion on its way. */
 struct deletion {
@@ -128,6 +131,42 @@ delete_portion(struct deletion *deletion)
     return ticket;
 }
 
+/* --- not yet ---- */
+
+static bool
+has_children_to_end(const struct deletion *deletion)
+{
+    uint64_t row = deletion->loaded->run->core->children_row;
+#ifdef CADENZA_PLANT_parent_goes_first
+    return false;
+#endif
+    return row != 0 && outbox_may_have(&deletion->tenure->outbox, row);
+}
+
+/* Another alarm. No yield. */
+static ticket_t
+put_off(struct deletion *deletion)
+{
+    struct tenure *tenure = deletion->tenure;
+    struct run *run = deletion->loaded->run;
+    tenure_renew_range(tenure);
+    struct effects effects = {.alarm_row_old = run->core->alarm_row,
+                              .alarm_time_old = run->core->alarm_time,
+                              .alarm_row = tenure->ids.next++,
+                              .alarm_time = clock_wall() + LOOK_AGAIN};
+    run->core->alarm_row = effects.alarm_row;
+    run->core->alarm_time = effects.alarm_time;
+    struct batch *batch = tenure_batch(tenure, deletion->arena);
+    alarms_put(tenure, run, &effects, batch);
+    batch_put(batch, ROW_RUN, run_row_key(deletion->key, deletion->arena),
+              message_encode(deletion->arena, &run->core->base));
+    ticket_t ticket = tenure_submit(tenure, batch);
+    struct aftermath *aftermath = workflow_add_aftermath(tenure, deletion->workflow, ticket);
+    aftermath_add_run(aftermath, deletion->loaded);
+    mark("deletion_waits_for_children");
+    return ticket;
+}
+
 /* --- all of it ---- */
 
 /* Is it a closed run that has to go by this alarm? *is_closed is said for others too. */
@@ -161,7 +200,7 @@ delete_locked(struct deletion *deletion, uint64_t row, bool *is_closed, ticket_t
     if (err == NULL) {
         NO_YIELD
         {
-            *ticket = delete_portion(deletion);
+            *ticket = has_children_to_end(deletion) ? put_off(deletion) : delete_portion(deletion);
         }
     }
     return err;

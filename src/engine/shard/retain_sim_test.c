@@ -2,6 +2,7 @@
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
 #include "fiber/sim/world.h"
+#include "wire/message.h"
 
 #define HOUR (3600 * NS_PER_S)
 #define DAY  (24 * HOUR)
@@ -127,6 +128,71 @@ keep_successor(struct rig *rig)
 TEST(retain, the_run_that_has_the_id_now_is_left_alone, "A-256")
 {
     on_sim(keep_successor, "run_deleted");
+}
+
+/* --- children that are still to be ended ---- */
+
+/* Their domain is active elsewhere. */
+struct elsewhere {
+    bool is_back;
+};
+
+static struct error *
+end_children(void *context, struct errand *errand, struct arena *arena)
+{
+    const struct elsewhere *elsewhere = context;
+    return elsewhere->is_back ? NULL : error_new(arena, ERR_DOMAIN_NOT_ACTIVE, "elsewhere");
+}
+
+/* A run that waits for the end of a child is closed: in its history is no event of one, so the row
+ * is made by hand. */
+static struct error *
+decide_close(void *context, struct step *step)
+{
+    STORED(TransferRow) *transfer = message_new(step->arena, STORED_TYPE(transfer_row));
+    transfer->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_END_CHILDREN;
+    mutation_core(step->mutation)->children_row = mutation_add_transfer(step->mutation, transfer);
+    return NULL;
+}
+
+static void
+close_parent(struct rig *rig, const char *workflow_id)
+{
+    EXPECT_OK(rig_start(rig, workflow_id, "one", 1000, rig->arena, NULL));
+    struct shard_step step = {
+        .key = {rig->domain_id, workflow_id, ""}, .needs_run = true, .decide = decide_close};
+    EXPECT_OK(shard_step(rig->shard, &step, rig->arena));
+    EXPECT_OK(rig_terminate(rig, workflow_id, rig->arena));
+}
+
+static void
+keep_parent(struct rig *rig)
+{
+    struct elsewhere elsewhere = {.is_back = false};
+    rig->options.errands = (struct errand_port){.run = end_children, .context = &elsewhere};
+    rig->options.transfers_max = 8;
+    rig_take(rig);
+    shard_run_errands(rig->shard);
+    for (int i = 0; i < 12; i++) /* most of the rows are parked, or in the store only */
+        close_parent(rig, arena_format(rig->arena, "parent-%d", i));
+    EXPECT_OK(rig_start(rig, "other", "one", 1000, rig->arena, NULL));
+    EXPECT_OK(rig_terminate(rig, "other", rig->arena));
+    pass(retention_of(rig) + 2 * HOUR);
+    EXPECT_EQ(rig_rows(rig, ROW_RUN), 12);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 12);
+    rig_restart(rig);
+    shard_run_errands(rig->shard);
+    pass(5 * DAY);
+    EXPECT_EQ(rig_rows(rig, ROW_RUN), 12);
+    EXPECT_EQ(rig_rows(rig, ROW_TIMER), 12);
+    elsewhere.is_back = true;
+    pass(3 * HOUR);
+    expect_nothing_left(rig);
+}
+
+TEST(retain, a_run_stays_until_its_children_were_ended)
+{
+    on_sim(keep_parent, "deletion_waits_for_children");
 }
 
 static void

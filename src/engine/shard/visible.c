@@ -360,6 +360,12 @@ begin(struct tenure *tenure, struct arena *arena)
     return NULL;
 }
 
+static bool
+has_work(const struct visible *visible)
+{
+    return visible->unread_from != 0 || visible->rebuilds_wanted > visible->rebuilds_done;
+}
+
 /* *next: when there is something to do again at the latest. */
 static struct error *
 work(struct tenure *tenure, struct arena *arena, int64_t *next)
@@ -371,16 +377,10 @@ work(struct tenure *tenure, struct arena *arena, int64_t *next)
     bool has_room = true;
     if (err == NULL && visible->unread_from != 0 && !tenure->is_over)
         err = read_page(tenure, arena, &has_room);
-    *next = visible->unread_from == 0 ? NEVER : clock_monotonic();
+    *next = has_work(visible) ? clock_monotonic() : NEVER; /* some may have come meanwhile */
     if (err != NULL || !has_room)
         *next = clock_monotonic() + RETRY_DELAY;
     return err;
-}
-
-static bool
-has_work(const struct visible *visible)
-{
-    return visible->unread_from != 0 || visible->rebuilds_wanted > visible->rebuilds_done;
 }
 
 void
