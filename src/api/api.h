@@ -28,6 +28,7 @@ struct api_store_port {
     void *context;
 };
 
+struct archive;
 struct engine;
 struct matching;
 struct settings;
@@ -43,6 +44,7 @@ struct api_options {
     struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
+    struct archive *archive;       /* NULL: there is none */
     const _Atomic(enum server_phase) *phase;
     const struct log *log; /* may be NULL */
     struct api_store_port store;

@@ -115,7 +115,7 @@ look_at_run(struct preservation *preservation, bool *is_found)
     if (err != NULL)
         return err;
     err = load_closed(preservation);
-    *is_found = err == NULL && preservation->loaded != NULL && is_wanted(preservation);
+    *is_found = err == NULL && preservation->loaded != NULL;
     if (*is_found)
         copy_run(preservation);
     workflow_unlock(tenure, preservation->workflow);
@@ -238,7 +238,7 @@ tenure_archive(struct tenure *tenure, const struct run_key *key, uint64_t row, s
     struct preservation preservation = {.tenure = tenure, .key = key, .row = row, .arena = arena};
     bool is_found = false;
     *archived = (struct archived){0};
-    if (tenure->shard->options.archive.put == NULL)
+    if (tenure->shard->options.archive.put == NULL || !is_wanted(&preservation))
         return NULL;
     struct error *err = look_at_run(&preservation, &is_found);
     if (err != NULL || !is_found)
