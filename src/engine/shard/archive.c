@@ -220,6 +220,9 @@ put_run(struct preservation *preservation)
     shard->archiving++;
     struct error *err = port->put(port->context, &preservation->run, preservation->arena);
     shard->archiving--;
+#ifdef CADENZA_PLANT_deleted_unarchived
+    err = NULL;
+#endif
     return err;
 }
 
@@ -244,9 +247,7 @@ tenure_archive(struct tenure *tenure, const struct run_key *key, uint64_t row, s
     if (err != NULL || !is_found)
         return err;
     archived->is_needed = true;
-#ifndef CADENZA_PLANT_deleted_unarchived
     err = put_run(&preservation);
-#endif
     if (err == NULL) {
         archived->next_event_id = preservation.run.next_event_id;
         archived->event_version = preservation.run.event_version;
