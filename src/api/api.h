@@ -47,6 +47,7 @@ struct forward_options {
 must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
 
 struct access;
+struct archive;
 struct audit;
 struct engine;
 struct matching;
@@ -65,6 +66,7 @@ struct api_options {
     struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
+    struct archive *archive;       /* NULL: there is none */
     const _Atomic(enum server_phase) *phase;
     const struct log *log;   /* may be NULL */
     struct metrics *metrics; /* may be NULL */

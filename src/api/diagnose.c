@@ -2,7 +2,7 @@
  * diagnose.h. */
 #include "api/diagnose.h"
 
-#include "api/json.h"
+#include "base/json.h"
 #include "api/pages.h"
 #include "api/validate.h"
 #include "fiber/clock.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api/diagnose_inside.h"
-#include "api/json.h"
+#include "base/json.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "api/diagnose.h"
-#include "api/json.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"

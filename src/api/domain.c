@@ -1,6 +1,7 @@
 /* domain.c - DomainAPI: what clients ask of domains. Deciding is domain/'s; here is how answers
  * look. */
 #include "access/access.h"
+#include "api/archived.h"
 #include "api/inside.h"
 #include "domain/entries.h"
 #include "engine/engine.h"
@@ -36,6 +37,10 @@ struct error *
 api_register_domain(struct rpc_call *call)
 {
     const API(RegisterDomainRequest) *request = (const API(RegisterDomainRequest) *)call->request;
+    struct error *err =
+        archived_check_uris(call, request->history_archival_uri, request->visibility_archival_uri);
+    if (err != NULL)
+        return err;
     return domains_register(api_of(call)->options.domains, request, call->arena, NULL);
 }
 
@@ -124,7 +129,9 @@ api_update_domain(struct rpc_call *call)
     API(UpdateDomainResponse) *response = (API(UpdateDomainResponse) *)call->response;
     struct domain *changed = NULL;
     struct error *err =
-        domains_update(api_of(call)->options.domains, request, call->arena, &changed);
+        archived_check_uris(call, request->history_archival_uri, request->visibility_archival_uri);
+    if (err == NULL)
+        err = domains_update(api_of(call)->options.domains, request, call->arena, &changed);
     if (err != NULL)
         return err;
     keep_domain(call, changed);

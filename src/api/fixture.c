@@ -40,11 +40,35 @@ is_group_drained(void *context, const char *domain_id, const char *group)
     return domains_is_group_drained(fixture->domains, domain_id, group);
 }
 
+/* Archives are there for domains that want one. */
+static void
+open_archive(struct fixture *fixture)
+{
+    const struct archive_settings on = {.is_enabled = true,
+                                        .is_readable = true,
+                                        .has_files = true,
+                                        .file_mode = 0644,
+                                        .dir_mode = 0755};
+    fixture->archive = archive_new(&(struct archive_options){.settings = {on, on},
+                                                             .dynamic = fixture->dynamic,
+                                                             .metrics = fixture->metrics,
+                                                             .owner = "fixture"});
+}
+
 static void
 open_owners(struct fixture *fixture)
 {
-    struct domains_options domains = {
-        .store = fixture->store, .group = fixture->group, .dynamic = fixture->dynamic};
+    const struct archival_rule archival = {
+        .is_enabled = true,
+        .default_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED),
+        .default_uri = "file:///archive",
+    };
+    struct domains_options domains = {.store = fixture->store,
+                                      .group = fixture->group,
+                                      .dynamic = fixture->dynamic,
+                                      .history_archival = archival,
+                                      .visibility_archival = archival};
+    open_archive(fixture);
     EXPECT_OK(domains_open(&domains, fixture->arena, &fixture->domains));
     EXPECT_OK(settings_open(fixture->store, fixture->dynamic, fixture->arena, &fixture->settings));
     fixture->matching = matching_new(&(struct matching_options){.store = fixture->store,
@@ -67,6 +91,7 @@ open_owners(struct fixture *fixture)
         .tasks = {.offer = offer, .context = fixture},
         .lists = feeder_port(fixture->feeder),
         .search = {.judge = fixture_check_search, .context = fixture},
+        .archive = archive_port(fixture->archive),
         .host = "fixture",
         .is_alone = true,
     };
@@ -104,6 +129,7 @@ open_door(struct fixture *fixture, const char *address)
                                                  .matching = fixture->matching,
                                                  .visibility = fixture->visibility,
                                                  .registry = fixture->registry,
+                                                 .archive = fixture->archive,
                                                  .settings = fixture->settings,
                                                  .phase = &fixture->phase,
                                                  .log = &fixture->log});
@@ -209,6 +235,7 @@ fixture_close(struct fixture *fixture)
     feeder_stop(fixture->feeder);
     engine_close(atomic_exchange(&fixture->engine, NULL)); /* nobody has tasks any more */
     fixture_close_lists(fixture);
+    archive_free(fixture->archive);
     matching_free(fixture->matching);
     domains_close(fixture->domains);
     settings_close(fixture->settings);

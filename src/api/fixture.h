@@ -5,6 +5,7 @@
 #define CADENZA_API_FIXTURE_H
 
 #include "api/api.h"
+#include "archive/archive.h"
 #include "base/test.h"
 #include "engine/engine.h"
 #include "fiber/clock.h"
@@ -35,6 +36,7 @@ struct fixture {
     struct visibility *visibility;
     struct registry *registry;
     struct feeder *feeder;
+    struct archive *archive;
     _Atomic(struct engine *) engine;
     struct api *api;
     struct rpc_service *service;

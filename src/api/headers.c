@@ -4,7 +4,7 @@
  * they knew before there was one. A-011: on request, clients that are newer than the protocol here
  * are refused. */
 #include "api/inside.h"
-#include "api/json.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "wire/errors.h"
 

@@ -4,9 +4,11 @@
  * A reader without a token gets the history as it is now, in pages; the first page fixes where it
  * ends. A reader that waits gets, behind the last page, a token as long as the run is open, and
  * with it what came since, or waits for it. The close filter gives the last event of a closed run
- * alone. Where it is switched on, clients that can read them get blobs instead of events. */
+ * alone. Where it is switched on, clients that can read them get blobs instead of events. What is
+ * gone is looked for in the archive (archived.c). */
 #include "api/history.h"
 
+#include "api/archived.h"
 #include "api/validate.h"
 #include "base/check.h"
 #include "fiber/clock.h"
@@ -278,13 +280,15 @@ api_get_history(struct rpc_call *call)
 {
     struct history_question question;
     struct history_answer answer;
+    if (archived_has_history(call, NULL)) /* its pages before were from there */
+        return archived_get_history(call);
     struct error *err = read_question(call, &question);
     if (err != NULL)
         return err;
     bool may_wait = question.wait_until > clock_monotonic();
     err = history_ask(api_of(call), &question, may_wait, call->arena, &answer);
     if (err != NULL)
-        return err;
+        return archived_has_history(call, err) ? archived_get_history(call) : err;
     if (answer.must_wait && !atomic_load(&api_of(call)->is_draining))
         return history_wait_begin(call, &question, answer.next_event_id);
     answer.must_wait = false;

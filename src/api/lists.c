@@ -282,22 +282,6 @@ api_list_closed_workflows(struct rpc_call *call)
     return list_by_filters(call, &wish, &filters, &domain);
 }
 
-/* Nothing is archived here (B-034). */
-struct error *
-api_list_archived_workflows(struct rpc_call *call)
-{
-    const API(ListArchivedWorkflowExecutionsRequest) *request =
-        (const API(ListArchivedWorkflowExecutionsRequest) *)call->request;
-    struct dynamic_filter filter = filter_of(request->domain);
-    int64_t most =
-        dynamic_integer(api_of(call)->options.dynamic, DYNAMIC_ARCHIVED_PAGE_MAX, &filter);
-    struct error *err = check_domain_set(call, request->domain);
-    if (err == NULL && request->page_size > most)
-        err = error_new(call->arena, ERR_BAD_REQUEST, "Pagesize is larger than allowed %lld",
-                        (long long)most);
-    return err != NULL ? err : bad(call, "Cluster is not configured for visibility archival");
-}
-
 /* --- how many ---- */
 
 struct error *

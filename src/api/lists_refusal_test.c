@@ -198,30 +198,6 @@ TEST(lists_refusal, a_domain_can_be_given_the_lists_of_a_basic_store, "B-010")
 }
 
 static void
-archived(struct fixture *fixture)
-{
-    API(ListArchivedWorkflowExecutionsRequest) *request =
-        message_new(fixture->arena, API_TYPE(list_archived_workflow_executions_request));
-    API(ListArchivedWorkflowExecutionsResponse) *response;
-    const char *path = VISIBILITY_API "ListArchivedWorkflowExecutions";
-    const ProtobufCMessageDescriptor *type = API_TYPE(list_archived_workflow_executions_response);
-    EXPECT_REFUSED(fixture_call(fixture, path, &request->base, type, &response),
-                   "Domain not set on request.");
-    request->domain = "orders";
-    request->page_size = 10001;
-    EXPECT_REFUSED(fixture_call(fixture, path, &request->base, type, &response),
-                   "Pagesize is larger than allowed 10000");
-    request->page_size = 10000;
-    EXPECT_REFUSED(fixture_call(fixture, path, &request->base, type, &response),
-                   "Cluster is not configured for visibility archival");
-}
-
-TEST(lists_refusal, nothing_is_archived)
-{
-    fixture_run(archived);
-}
-
-static void
 bad_queries(struct fixture *fixture)
 {
     API(ListWorkflowExecutionsResponse) *response;

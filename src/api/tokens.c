@@ -1,7 +1,7 @@
 /* tokens.c - see tokens.h. */
 #include "api/tokens.h"
 
-#include "api/json.h"
+#include "base/json.h"
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/message.h"
 #include "wire/names.h"

@@ -1,6 +1,6 @@
 /* tokens_fuzz.c - any bytes as tokens: nothing is read past its end, and what was accepted is the
  * same after it was written and read again. */
-#include "api/json.h"
+#include "base/json.h"
 #include "api/tokens.h"
 #include "base/check.h"
 

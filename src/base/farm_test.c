@@ -87,3 +87,29 @@ TEST(farm, workflow_ids_give_the_known_values)
     for (size_t i = 0; i < array_length(ids); i++)
         EXPECT_EQ(farm_fingerprint32(slice_text(ids[i].id)), ids[i].fingerprint);
 }
+
+static const struct {
+    uint32_t length;
+    uint64_t fingerprint;
+} known64[] = {
+    {0, 0x9ae16a3b2f90404f},   {1, 0x82d3d8071b342b95},    {2, 0xb7ed3ca03b30c5b9},
+    {3, 0x72f815113a464115},   {4, 0xd7fc6b93c5e05b32},    {7, 0xcb8f93bd8b683c07},
+    {8, 0x1d1ddf5b759d48f4},   {9, 0x90d005c9e02c1eda},    {15, 0x21b1bd809d7a290c},
+    {16, 0x57b9c33b44357c19},  {17, 0xb757282b3be8a866},   {24, 0x25ea821b046e3b91},
+    {31, 0x81557c094a03ab35},  {32, 0x10d4347a4d1016b4},   {33, 0xb7f13bb9ca39e4ce},
+    {48, 0x665c4355c3507eae},  {63, 0x7dd6e01f9e4510e7},   {64, 0xc3b214ad4ffeff7a},
+    {65, 0xe90ef825b59ce063},  {100, 0x135b2f7b88050d41},  {127, 0x06309fb0892f6e10},
+    {128, 0x51d22b1785614a6d}, {129, 0xcae61e924c64b5c9},  {192, 0x4c23aece47cb25cf},
+    {193, 0x48105def13e1e4a9}, {1000, 0xdbc732b6e39399b9}, {65537, 0xcec558bd95717d68},
+};
+
+TEST(farm, the_64_bit_fingerprint_gives_the_known_values)
+{
+    static uint8_t bytes[LONGEST];
+    for (size_t i = 0; i < array_length(known64); i++)
+        EXPECT_EQ(farm_fingerprint64(fill(bytes, known64[i].length)), known64[i].fingerprint);
+    uint64_t sum = 0;
+    for (uint32_t length = 0; length <= 3000; length++)
+        sum = sum * 31 + farm_fingerprint64(fill(bytes, length));
+    EXPECT_EQ(sum, 0xbdbd15ae546fb4d6);
+}

@@ -50,4 +50,10 @@ must_use bool text_parse_duration(struct slice text, int64_t *nanoseconds);
 /* The same way round as Go does it: "1h30m0s", "1.5s", "100ms", "0s". */
 char *text_format_duration(struct arena *arena, int64_t nanoseconds);
 
+/* A time as RFC 3339 writes it, with fractions and any offset, in nanoseconds since 1970; cut to
+ * the nearest that 64 bits can hold. */
+must_use bool text_parse_moment(struct slice text, int64_t *nanoseconds);
+/* The reverse, in UTC and without zeros at the end of the fraction, as Go writes it. */
+char *text_format_moment(struct arena *arena, int64_t nanoseconds);
+
 #endif

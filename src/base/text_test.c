@@ -294,3 +294,24 @@ TEST(text, the_distance_of_two_words_counts_edits)
     char room[TEXT_DISTANCE_LENGTH_MAX + 1] = {0};
     EXPECT(text_distance(slice_of(room, sizeof room), slice_text("a")) == SIZE_MAX);
 }
+
+TEST(text, a_moment_is_written_as_go_does_and_read_again)
+{
+    static const struct {
+        int64_t nanoseconds;
+        const char *text;
+    } known[] = {
+        {0, "1970-01-01T00:00:00Z"},
+        {-1, "1969-12-31T23:59:59.999999999Z"},
+        {INT64_C(1582934400120000000), "2020-02-29T00:00:00.12Z"},
+        {INT64_C(1767225599999999999), "2025-12-31T23:59:59.999999999Z"},
+        {INT64_MAX, "2262-04-11T23:47:16.854775807Z"},
+    };
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (size_t i = 0; i < array_length(known); i++) {
+        int64_t back;
+        EXPECT_TEXT(text_format_moment(arena, known[i].nanoseconds), known[i].text);
+        EXPECT(text_parse_moment(slice_text(known[i].text), &back));
+        EXPECT_EQ(back, known[i].nanoseconds);
+    }
+}

@@ -198,6 +198,14 @@
       "Most runs in a page of a list.")                                                            \
     X(DYNAMIC_ARCHIVED_PAGE_MAX, "frontend.visibilityArchivalQueryMaxPageSize", KEY_INTEGER,       \
       "10000", "", "Most runs in a page of a list of archived runs.")                              \
+    X(DYNAMIC_HISTORY_ARCHIVAL_STATUS, "system.historyArchivalStatus", KEY_TEXT, "enabled", "",    \
+      "disabled or paused: no histories are archived, though the static config says enabled.")     \
+    X(DYNAMIC_VISIBILITY_ARCHIVAL_STATUS, "system.visibilityArchivalStatus", KEY_TEXT, "enabled",  \
+      "", "The same for records of lists.")                                                        \
+    X(DYNAMIC_READ_HISTORY_ARCHIVE, "system.enableReadFromHistoryArchival", KEY_FLAG, "true", "",  \
+      "false: archived histories are not read, though the static config says so.")                 \
+    X(DYNAMIC_READ_VISIBILITY_ARCHIVE, "system.enableReadFromVisibilityArchival", KEY_FLAG,        \
+      "true", "", "The same for records of lists.")                                                \
     X(DYNAMIC_LIST_BY_FILTER_DISABLED, "frontend.disableListVisibilityByFilter", KEY_FLAG,         \
       "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
     X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \

@@ -140,11 +140,41 @@
     X("authorization.oauthAuthorizer.provider.adminAttributePath", TEXT, "",                       \
       "Where those say that they may do everything; empty: admin.")                                \
     X("authorization.noopAuthorizer.**", IGNORED, "", "It is what there is without another.")      \
-    X("archival.**", IGNORED, "", "Nothing is archived yet.")                                      \
+    X("archival.history.status", TEXT, "disabled",                                                 \
+      "enabled: histories of closed runs are archived before they are deleted; or disabled, "      \
+      "paused.")                                                                                   \
+    X("archival.history.enableRead", FLAG, "false", "Archived histories can be read.")             \
+    X("archival.history.provider.filestore.fileMode", TEXT, "",                                    \
+      "Permissions of archived files, in octal with a 0 in front.")                                \
+    X("archival.history.provider.filestore.dirMode", TEXT, "",                                     \
+      "The same of folders that are made for them.")                                               \
+    X("archival.history.provider.s3store.**", IGNORED, "",                                         \
+      "Archives are files; a domain with such a URI is refused.")                                  \
+    X("archival.history.provider.gstorage.**", IGNORED, "",                                        \
+      "Archives are files; a domain with such a URI is refused.")                                  \
+    X("domainDefaults.archival.history.status", TEXT, "disabled",                                  \
+      "Of new domains that do not say: enabled or disabled.")                                      \
+    X("domainDefaults.archival.history.URI", TEXT, "",                                             \
+      "Where to, of domains that do not say: file:///folder.")                                     \
+    X("archival.visibility.status", TEXT, "disabled",                                              \
+      "enabled: records of lists of closed runs are archived before they are deleted; or "         \
+      "disabled, paused.")                                                                         \
+    X("archival.visibility.enableRead", FLAG, "false", "Archived records of lists can be read.")   \
+    X("archival.visibility.provider.filestore.fileMode", TEXT, "",                                 \
+      "Permissions of archived files, in octal with a 0 in front.")                                \
+    X("archival.visibility.provider.filestore.dirMode", TEXT, "",                                  \
+      "The same of folders that are made for them.")                                               \
+    X("archival.visibility.provider.s3store.**", IGNORED, "",                                      \
+      "Archives are files; a domain with such a URI is refused.")                                  \
+    X("archival.visibility.provider.gstorage.**", IGNORED, "",                                     \
+      "Archives are files; a domain with such a URI is refused.")                                  \
+    X("domainDefaults.archival.visibility.status", TEXT, "disabled",                               \
+      "Of new domains that do not say: enabled or disabled.")                                      \
+    X("domainDefaults.archival.visibility.URI", TEXT, "",                                          \
+      "Where to, of domains that do not say: file:///folder.")                                     \
     X("asyncWorkflowQueues.**", IGNORED, "", "No Kafka is needed.")                                \
     X("blobstore.**", IGNORED, "", "Nothing is kept outside the data folder.")                     \
     X("counter-migration.**", IGNORED, "", "Counters have one name.")                              \
-    X("domainDefaults.**", IGNORED, "", "Nothing is archived yet.")                                \
     X("gauge-migration.**", IGNORED, "", "Gauges have one name.")                                  \
     X("headerForwardingRules.**", IGNORED, "", "Headers do not travel between services.")          \
     X("histograms.**", IGNORED, "", "Timers are always histograms.")                               \

@@ -15,6 +15,13 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 
+/* What the cluster says of archives of one kind. */
+struct archival_rule {
+    bool is_enabled;         /* else what requests say of it does not count */
+    int default_status;      /* of a new domain that says nothing; ARCHIVAL_STATUS_* */
+    const char *default_uri; /* of a domain that is enabled without one */
+};
+
 /* The settings that deciding depends on, read before. */
 struct domain_rules {
     const struct cluster_group *group;
@@ -29,6 +36,7 @@ struct domain_rules {
     bool is_catching_up; /* restored from a backup: the group may know newer global domains */
     bool is_admin_protected;
     const char *admin_token;
+    struct archival_rule history_archival, visibility_archival;
 };
 
 /* What only the moment knows. */

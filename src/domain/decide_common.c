@@ -177,20 +177,34 @@ decide_set_retention(API(Domain) *domain, const GOOGLE(Duration) *duration,
     return NULL;
 }
 
+/* The state after a request, where the cluster archives; else it stays. */
+static struct error *
+next_archival(struct archival now, struct archival request, const struct archival_rule *rule,
+              struct arena *arena, struct archival *next)
+{
+    *next = now;
+    if (!rule->is_enabled)
+        return NULL;
+    bool has_none = now.uri[0] == '\0' && request.uri[0] == '\0';
+    if (has_none && request.status == API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED))
+        request.uri = rule->default_uri;
+    return archival_next(now, request, arena, next);
+}
+
 struct error *
 decide_set_archival(API(Domain) *domain, struct archival history, struct archival visibility,
-                    struct arena *arena)
+                    const struct domain_rules *rules, struct arena *arena)
 {
     struct archival next;
     struct archival now = {domain->history_archival_status, domain->history_archival_uri};
-    struct error *err = archival_next(now, history, arena, &next);
+    struct error *err = next_archival(now, history, &rules->history_archival, arena, &next);
     if (err != NULL)
         return err;
     domain->history_archival_status = next.status;
     domain->history_archival_uri = (char *)next.uri;
 
     now = (struct archival){domain->visibility_archival_status, domain->visibility_archival_uri};
-    err = archival_next(now, visibility, arena, &next);
+    err = next_archival(now, visibility, &rules->visibility_archival, arena, &next);
     if (err != NULL)
         return err;
     domain->visibility_archival_status = next.status;

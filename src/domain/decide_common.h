@@ -51,8 +51,10 @@ must_use struct error *decide_read_retention(const GOOGLE(Duration) *duration, s
                                              int64_t *days);
 must_use struct error *decide_set_retention(API(Domain) *domain, const GOOGLE(Duration) *duration,
                                             const struct domain_rules *rules, struct arena *arena);
+/* What a request says of archives, as far as the cluster has some. */
 must_use struct error *decide_set_archival(API(Domain) *domain, struct archival history,
-                                           struct archival visibility, struct arena *arena);
+                                           struct archival visibility,
+                                           const struct domain_rules *rules, struct arena *arena);
 
 /* --- moving (decide_move.c) ------------------------------------------------------------------- */
 

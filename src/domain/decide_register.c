@@ -113,6 +113,20 @@ set_first_version(API(Domain) *domain, const struct cluster_group *group)
     check(has_version);
 }
 
+static struct error *
+set_first_archival(API(Domain) *domain, const API(RegisterDomainRequest) *request,
+                   const struct domain_rules *rules, struct arena *arena)
+{
+    struct archival history = {request->history_archival_status, request->history_archival_uri};
+    struct archival visibility = {request->visibility_archival_status,
+                                  request->visibility_archival_uri};
+    if (history.status == 0)
+        history.status = rules->history_archival.default_status;
+    if (visibility.status == 0)
+        visibility.status = rules->visibility_archival.default_status;
+    return decide_set_archival(domain, history, visibility, rules, arena);
+}
+
 struct error *
 domain_decide_register(const struct domain *current, const API(RegisterDomainRequest) *request,
                        const struct domain_rules *rules, const struct domain_moment *moment,
@@ -130,12 +144,7 @@ domain_decide_register(const struct domain *current, const API(RegisterDomainReq
     if (err == NULL)
         err = decide_check_clusters(domain, rules->group, arena);
     if (err == NULL)
-        err = decide_set_archival(
-            domain,
-            (struct archival){request->history_archival_status, request->history_archival_uri},
-            (struct archival){request->visibility_archival_status,
-                              request->visibility_archival_uri},
-            arena);
+        err = set_first_archival(domain, request, rules, arena);
     if (err != NULL)
         return err;
     set_first_version(domain, rules->group);

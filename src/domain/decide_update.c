@@ -86,7 +86,8 @@ update_bad_binaries(API(Domain) *domain, const API(UpdateDomainRequest) *request
 }
 
 static struct error *
-update_archival(API(Domain) *domain, const API(UpdateDomainRequest) *request, struct arena *arena)
+update_archival(API(Domain) *domain, const API(UpdateDomainRequest) *request,
+                const struct domain_rules *rules, struct arena *arena)
 {
     struct archival history = {0, ""}, visibility = {0, ""};
     if (is_set(request, "history_archival_status"))
@@ -97,7 +98,7 @@ update_archival(API(Domain) *domain, const API(UpdateDomainRequest) *request, st
         visibility.status = request->visibility_archival_status;
     if (is_set(request, "visibility_archival_uri"))
         visibility.uri = request->visibility_archival_uri;
-    return decide_set_archival(domain, history, visibility, arena);
+    return decide_set_archival(domain, history, visibility, rules, arena);
 }
 
 static struct error *
@@ -119,7 +120,7 @@ update_settings(API(Domain) *domain, const API(UpdateDomainRequest) *request,
                                    arena);
     if (err == NULL)
         err = update_bad_binaries(domain, request, rules, moment, arena);
-    return err != NULL ? err : update_archival(domain, request, arena);
+    return err != NULL ? err : update_archival(domain, request, rules, arena);
 }
 
 static void

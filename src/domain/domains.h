@@ -25,6 +25,8 @@ struct domains_options {
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
+    /* What the cluster is configured to archive; the dynamic settings may switch it off. */
+    struct archival_rule history_archival, visibility_archival;
     bool is_catching_up;      /* restored, and other clusters of the group may know more */
     int64_t refresh_interval; /* look for changes by other hosts on the same store, ns; 0: this host
                                  is alone */

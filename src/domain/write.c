@@ -12,6 +12,15 @@
 
 #define ATTEMPTS_MAX 10 /* at a write that other hosts keep fencing */
 
+static struct archival_rule
+archival_now(struct archival_rule rule, const struct dynamic *dynamic, enum dynamic_key key)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    rule.is_enabled =
+        rule.is_enabled && strcasecmp(dynamic_text(dynamic, key, &filter), "enabled") == 0;
+    return rule;
+}
+
 static struct domain_rules
 rules_now(const struct domains *domains, const char *name, struct arena *arena)
 {
@@ -35,6 +44,10 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
         .is_catching_up = domains->options.is_catching_up,
         .is_admin_protected = dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, &filter),
         .admin_token = dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, &filter),
+        .history_archival = archival_now(domains->options.history_archival, dynamic,
+                                         DYNAMIC_HISTORY_ARCHIVAL_STATUS),
+        .visibility_archival = archival_now(domains->options.visibility_archival, dynamic,
+                                            DYNAMIC_VISIBILITY_ARCHIVAL_STATUS),
     };
 }
 

@@ -94,6 +94,7 @@ open_on_loop(void *argument)
         .tasks = options->tasks,
         .lists = options->lists,
         .search = options->search,
+        .archive = options->archive,
         .errands = {.run = engine_run_errand, .context = visit->engine},
         .host = options->host,
         .is_alone = options->is_alone,

@@ -18,8 +18,9 @@ struct engine_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    struct visible_port lists; /* may be empty */
-    struct search_port search; /* may be empty */
+    struct visible_port lists;   /* may be empty */
+    struct search_port search;   /* may be empty */
+    struct archive_port archive; /* may be empty */
     const char *host;
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */

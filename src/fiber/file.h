@@ -43,6 +43,8 @@ must_use struct error *folder_list(const char *path, struct arena *arena, const 
 must_use struct error *folder_sync(const char *path, struct arena *arena);
 must_use struct error *file_rename(const char *from, const char *to, struct arena *arena);
 must_use struct error *file_remove(const char *path, struct arena *arena);
+/* Who may do what with a file or folder: permission bits as of chmod. In simulation: no effect. */
+must_use struct error *file_set_mode(const char *path, unsigned mode, struct arena *arena);
 /* Modification time (wall ns) and size. */
 must_use struct error *file_stat(const char *path, int64_t *modified, uint64_t *size,
                                  struct arena *arena);

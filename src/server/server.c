@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include "access/access.h"
+#include "archive/archive.h"
 #include "audit/audit.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -30,6 +31,7 @@ struct server {
     _Atomic(struct engine *) engine;
     struct registry *registry; /* of search attributes */
     struct feeder *feeder;     /* of the lists of runs */
+    struct archive *archive;
     struct api *api;
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
@@ -104,8 +106,20 @@ close_tls(struct server *server)
     }
 }
 
+static struct archival_rule
+archival_rule(const struct archive_settings *settings)
+{
+    return (struct archival_rule){
+        .is_enabled = settings->is_enabled,
+        .default_status = settings->is_default_enabled
+                              ? API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED)
+                              : API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED),
+        .default_uri = settings->default_uri,
+    };
+}
+
 static struct error *
-open_domains(struct server *server, struct arena *arena)
+open_domains(struct server *server, const struct archive_settings settings[2], struct arena *arena)
 {
     bool is_catching_up = server->options.is_restored && cluster_group_has_peers(server->group);
     if (is_catching_up)
@@ -114,6 +128,8 @@ open_domains(struct server *server, struct arena *arena)
     struct domains_options options = {
         .store = server->options.store,
         .group = server->group,
+        .history_archival = archival_rule(&settings[ARCHIVE_HISTORY]),
+        .visibility_archival = archival_rule(&settings[ARCHIVE_VISIBILITY]),
         .dynamic = server->options.dynamic,
         .log = server->options.log,
         .is_catching_up = is_catching_up,
@@ -171,6 +187,19 @@ static const char *
 host_name(const struct server *server)
 {
     return server->options.host == NULL ? "cadenza" : server->options.host;
+}
+
+static void
+open_archive(struct server *server, const struct archive_settings settings[2])
+{
+    server->archive = archive_new(&(struct archive_options){
+        .settings = {settings[ARCHIVE_HISTORY], settings[ARCHIVE_VISIBILITY]},
+        .dynamic = server->options.dynamic,
+        .log = server->options.log,
+        .metrics = server->options.metrics,
+        .owner =
+            arena_format(server->arena, "%s/%s", server->group->current->name, host_name(server)),
+    });
 }
 
 static void
@@ -250,6 +279,7 @@ open_engine(struct server *server, struct arena *arena)
         .tasks = {.offer = offer_task, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
+        .archive = archive_port(server->archive),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
@@ -322,6 +352,7 @@ open_doors(struct server *server)
         .store = server->options.store_port,
         .visibility = server->options.visibility,
         .registry = server->registry,
+        .archive = server->archive,
     });
     server->replication = replication_new(
         &(struct replication_options){.domains = server->domains, .group = server->group});
@@ -379,6 +410,7 @@ open_port(struct server *server, struct arena *arena)
 static struct error *
 open_parts(struct server *server, struct arena *arena)
 {
+    struct archive_settings settings[2];
     struct error *err = cluster_group_load(server->options.config, server->arena, &server->group);
     if (err != NULL)
         return error_wrap(error_copy(arena, err), "clusterGroupMetadata");
@@ -391,7 +423,9 @@ open_parts(struct server *server, struct arena *arena)
         err =
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
-        err = open_domains(server, arena);
+        err = archive_settings_read(server->options.config, arena, settings);
+    if (err == NULL)
+        err = open_domains(server, settings, arena);
     if (err == NULL)
         err = access_open(&(struct access_options){.config = server->options.config,
                                                    .dynamic = server->options.dynamic,
@@ -400,6 +434,7 @@ open_parts(struct server *server, struct arena *arena)
                           arena, &server->access);
     if (err != NULL)
         return err;
+    open_archive(server, settings);
     open_matching(server);
     err = open_feeder(server, arena);
     if (err == NULL)
@@ -497,6 +532,7 @@ server_stop(struct server *server, int64_t grace)
     if (server->feeder != NULL)
         feeder_stop(server->feeder);
     close_engine(server);
+    archive_free(server->archive);
     if (server->feeder != NULL)
         feeder_free(server->feeder);
     if (server->registry != NULL)

@@ -135,40 +135,6 @@ encode_value(struct buffer *out, const struct thrift_field *field, const union t
     unreachable("a field of kind %d", (int)field->kind);
 }
 
-/* Is there something to write? */
-static bool
-value_is_set(const struct thrift_field *field, const union thrift_place place, size_t count)
-{
-    bool is_part = field->group != NULL; /* and the group is there */
-    switch (field->kind) {
-    case THRIFT_TEXT:
-        return is_part || (*place.text != NULL && **place.text != '\0');
-    case THRIFT_BYTES:
-        return place.bytes->len > 0;
-    case THRIFT_BOOL:
-        return *place.boolean;
-    case THRIFT_I32:
-    case THRIFT_LONG_I32:
-        return *place.int32 != 0;
-    case THRIFT_I64:
-        return is_part || *place.int64 != 0;
-    case THRIFT_DOUBLE:
-        return *place.float64 != 0;
-    case THRIFT_ENUM:
-        return *place.int32 > 0;
-    case THRIFT_PAYLOAD:
-    case THRIFT_SECONDS:
-    case THRIFT_LONG_SECONDS:
-    case THRIFT_TIME:
-    case THRIFT_STRUCT:
-        return *place.message != NULL;
-    case THRIFT_EVENT_TYPE:
-        return true;
-    default:
-        return count > 0;
-    }
-}
-
 static void
 encode_fields(struct buffer *out, const struct thrift_struct *structure,
               const ProtobufCMessage *message)
@@ -179,7 +145,7 @@ encode_fields(struct buffer *out, const struct thrift_struct *structure,
         if (!thrift_place_of(field, message, &place))
             continue;
         size_t count = thrift_is_counted(field) ? *thrift_count_of(field, message) : 0;
-        if (!value_is_set(field, place, count))
+        if (!thrift_value_is_set(field, place, count))
             continue;
         encode_head(out, thrift_kind_type(field->kind), field->id);
         encode_value(out, field, place, count);

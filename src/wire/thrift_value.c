@@ -60,3 +60,36 @@ thrift_nanoseconds_of(const GOOGLE(Timestamp) *timestamp)
     __int128 nanoseconds = (__int128)timestamp->seconds * 1000000000 + timestamp->nanos;
     return clamp(nanoseconds, INT64_MIN, INT64_MAX);
 }
+
+bool
+thrift_value_is_set(const struct thrift_field *field, const union thrift_place place, size_t count)
+{
+    bool is_part = field->group != NULL; /* and the group is there */
+    switch (field->kind) {
+    case THRIFT_TEXT:
+        return is_part || (*place.text != NULL && **place.text != '\0');
+    case THRIFT_BYTES:
+        return place.bytes->len > 0;
+    case THRIFT_BOOL:
+        return *place.boolean;
+    case THRIFT_I32:
+    case THRIFT_LONG_I32:
+        return *place.int32 != 0;
+    case THRIFT_I64:
+        return is_part || *place.int64 != 0;
+    case THRIFT_DOUBLE:
+        return *place.float64 != 0;
+    case THRIFT_ENUM:
+        return *place.int32 > 0;
+    case THRIFT_PAYLOAD:
+    case THRIFT_SECONDS:
+    case THRIFT_LONG_SECONDS:
+    case THRIFT_TIME:
+    case THRIFT_STRUCT:
+        return *place.message != NULL;
+    case THRIFT_EVENT_TYPE:
+        return true;
+    default:
+        return count > 0;
+    }
+}

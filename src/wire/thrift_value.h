@@ -47,6 +47,9 @@ thrift_is_counted(const struct thrift_field *field)
     return field->count_offset != 0;
 }
 
+/* Is there something to write at the place of the row's value? `count`: of a list or map. */
+bool thrift_value_is_set(const struct thrift_field *field, union thrift_place place, size_t count);
+
 /* The whole seconds of a duration, as many as the row's type can hold. */
 int64_t thrift_seconds_of(const struct thrift_field *field, const GOOGLE(Duration) *duration);
 /* A time in nanoseconds since 1970; one that 64 bits cannot hold is the nearest that they can. */

@@ -2,45 +2,7 @@
  * whoever owns the shard. */
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
-#include "fiber/sim/world.h"
-
-struct trial {
-    void (*run)(struct rig *rig);
-    struct memory_base *base;
-};
-
-static void
-trial_fiber(void *argument)
-{
-    struct trial *trial = argument;
-    struct rig rig;
-    rig_open(&rig, trial->base);
-    trial->run(&rig);
-    rig_close(&rig);
-}
-
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
-/* `required` is a mark without which the test has proven nothing; NULL: none. */
-static void
-on_sim(void (*run)(struct rig *rig), const char *required)
-{
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct trial trial = {.run = run, .base = memory_base_new(test_seed(i))};
-        struct world *world = world_new(.seed = test_seed(i));
-        struct host *host = world_add_host(world, "alone", 1);
-        host_start(host, trial_fiber, &trial);
-        EXPECT(world_run_until(world, has_ended, host, 24 * 3600 * NS_PER_S));
-        EXPECT_EQ(host_heap_blocks(host), 0);
-        EXPECT(required == NULL || world_mark_count(world, required) > 0);
-        world_free(world);
-        memory_base_free(trial.base);
-    }
-}
+#include "engine/shard/trial.h"
 
 /* --- timeouts of runs ---- */
 
@@ -79,7 +41,7 @@ ring_in_time(struct rig *rig)
 
 TEST(alarms, a_run_times_out_at_its_time_and_never_before)
 {
-    on_sim(ring_in_time, NULL);
+    trial_run(ring_in_time);
 }
 
 /* More alarms than memory holds: the late ones are in the store only. */
@@ -97,7 +59,7 @@ ring_from_the_store(struct rig *rig)
 
 TEST(alarms, what_memory_does_not_hold_rings_from_the_store)
 {
-    on_sim(ring_from_the_store, "alarms_beyond_memory");
+    trial_run(ring_from_the_store, .mark = "alarms_beyond_memory");
 }
 
 static void
@@ -118,7 +80,7 @@ ring_after_restart(struct rig *rig)
 
 TEST(alarms, a_new_owner_rings_what_the_old_one_left)
 {
-    on_sim(ring_after_restart, NULL);
+    trial_run(ring_after_restart);
 }
 
 static void
@@ -137,7 +99,7 @@ ring_though_fenced(struct rig *rig)
 
 TEST(alarms, an_alarm_that_lost_its_shard_rings_again)
 {
-    on_sim(ring_though_fenced, "shard_taken_again");
+    trial_run(ring_though_fenced, .mark = "shard_taken_again");
 }
 
 /* --- one alarm per run ---- */
@@ -174,7 +136,7 @@ rearm(struct rig *rig)
 
 TEST(alarms, an_alarm_that_rings_too_early_is_set_anew)
 {
-    on_sim(rearm, "alarm_rearmed");
+    trial_run(rearm, .mark = "alarm_rearmed");
 }
 
 /* The level follows what has rung, and a new owner finds all rows from it on. */
@@ -201,7 +163,7 @@ raise_level(struct rig *rig)
 
 TEST(alarms, the_timer_read_level_follows_and_hides_nothing)
 {
-    on_sim(raise_level, NULL);
+    trial_run(raise_level);
 }
 
 /* No room for the step of an alarm: it is tried again. */
@@ -225,5 +187,5 @@ ring_without_room(struct rig *rig)
 
 TEST(alarms, an_alarm_whose_step_found_no_room_is_tried_again)
 {
-    on_sim(ring_without_room, "alarm_delayed");
+    trial_run(ring_without_room, .mark = "alarm_delayed");
 }

@@ -308,6 +308,8 @@ struct shard {
     struct latch errands; /* fibers, of all tenures */
     struct id_limits *limits;
     struct figures figures;
+    unsigned archiving;       /* runs on their way into the archive */
+    int64_t archive_log_time; /* monotonic: a failure is told not before */
 #ifdef CADENZA_PLANT_stale_cache_kept
     struct tenure *buried; /* the last one, not freed yet */
 #endif
@@ -628,6 +630,23 @@ must_use struct error *tenure_auto_reset(struct tenure *tenure, const struct run
  * another alarm, or none, or is gone. Yields. Errors: as shard_step. */
 must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *key, uint64_t row,
                                    struct arena *arena, bool *is_stale);
+
+/* --- retain.c ---- */
+
+/* --- archive.c ---- */
+
+/* What the archive has of a run that is about to be deleted. */
+struct archived {
+    bool is_needed;  /* the domain wants it there */
+    bool is_put_off; /* it failed, and the run has a later alarm */
+    int64_t next_event_id, event_version;
+};
+/* Archives the closed run whose alarm rings, if its domain wants that and it is to be deleted now.
+ * Yields. Errors: as tenure_delete_closed. */
+must_use struct error *tenure_archive(struct tenure *tenure, const struct run_key *key,
+                                      uint64_t row, struct arena *arena, struct archived *archived);
+/* May the run go? */
+bool archived_is_all(const struct archived *archived, const struct run *run);
 
 /* --- retain.c ---- */
 

@@ -7,7 +7,8 @@
  * rings again, and a run that fits into one portion goes in one commit.
  *
  * Not while a step of the run is undurable or somebody waits for news of it: the alarm is tried
- * again later. And not before its children were ended as it wanted, for which its records are
+ * again later. And not before it is in the archive, if its domain wants it there (archive.c), nor
+ * before its children were ended as it wanted, for which its records are
  * needed: their domain, or its own, may be active elsewhere for longer than the retention. Then it
  * gets another alarm, which need not be in memory until then. */
 #include "base/check.h"
@@ -27,6 +28,7 @@ struct deletion {
     struct arena *arena;
     struct workflow *workflow; /* locked */
     struct loaded_run *loaded;
+    struct archived archived;
     struct slice pending_to; /* pending rows before this go with the portion; empty: all */
     bool is_last;
 };
@@ -39,7 +41,8 @@ check_idle(const struct deletion *deletion)
     struct tenure *tenure = deletion->tenure;
     const STORED(RunRecord) *core = deletion->loaded->run->core;
     if (core->delete_time <= clock_wall() && deletion->loaded->undurable == 0 &&
-        !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer))
+        !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer) &&
+        archived_is_all(&deletion->archived, deletion->loaded->run))
         return NULL;
     mark("deletion_put_off");
     return error_new(deletion->arena, ERR_BUSY, "run %s is still in use", deletion->key->run_id);
@@ -211,7 +214,10 @@ tenure_delete_closed(struct tenure *tenure, const struct run_key *key, uint64_t 
                      struct arena *arena, bool *is_closed)
 {
     struct deletion deletion = {.tenure = tenure, .key = key, .arena = arena};
-    *is_closed = false;
+    struct error *failure = tenure_archive(tenure, key, row, arena, &deletion.archived);
+    *is_closed = failure == NULL && deletion.archived.is_put_off;
+    if (failure != NULL || *is_closed)
+        return failure;
     while (!deletion.is_last) {
         ticket_t ticket;
         struct error *err = workflow_lock(tenure, key, arena, &deletion.workflow);

@@ -1,49 +1,11 @@
 /* retain_sim_test.c - closed runs go after their retention, all of them and nothing else. */
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
-#include "fiber/sim/world.h"
+#include "engine/shard/trial.h"
 #include "wire/message.h"
 
 #define HOUR (3600 * NS_PER_S)
 #define DAY  (24 * HOUR)
-
-struct trial {
-    void (*run)(struct rig *rig);
-    struct memory_base *base;
-};
-
-static void
-trial_fiber(void *argument)
-{
-    struct trial *trial = argument;
-    struct rig rig;
-    rig_open(&rig, trial->base);
-    trial->run(&rig);
-    rig_close(&rig);
-}
-
-static bool
-has_ended(void *context)
-{
-    return !host_is_running(context);
-}
-
-/* `required` is a mark without which the test has proven nothing. */
-static void
-on_sim(void (*run)(struct rig *rig), const char *required)
-{
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct trial trial = {.run = run, .base = memory_base_new(test_seed(i))};
-        struct world *world = world_new(.seed = test_seed(i));
-        struct host *host = world_add_host(world, "alone", 1);
-        host_start(host, trial_fiber, &trial);
-        EXPECT(world_run_until(world, has_ended, host, 40 * DAY));
-        EXPECT_EQ(host_heap_blocks(host), 0);
-        EXPECT(world_mark_count(world, required) > 0);
-        world_free(world);
-        memory_base_free(trial.base);
-    }
-}
 
 static const enum row_kind kinds_of_runs[] = {ROW_CURRENT, ROW_RUN,      ROW_PENDING,
                                               ROW_HISTORY, ROW_TRANSFER, ROW_TIMER};
@@ -105,7 +67,7 @@ delete_in_time(struct rig *rig)
 /* One of them would have timed out in a hundred days: nothing waits for that any more. */
 TEST(retain, a_closed_run_goes_after_its_retention_with_all_its_rows, "A-256", "A-258", "A-260")
 {
-    on_sim(delete_in_time, "run_deleted");
+    trial_run(delete_in_time, .mark = "run_deleted", .limit = 40 * DAY);
 }
 
 /* The id was used again meanwhile: its current run stays. */
@@ -127,7 +89,7 @@ keep_successor(struct rig *rig)
 
 TEST(retain, the_run_that_has_the_id_now_is_left_alone, "A-256")
 {
-    on_sim(keep_successor, "run_deleted");
+    trial_run(keep_successor, .mark = "run_deleted", .limit = 40 * DAY);
 }
 
 /* --- children that are still to be ended ---- */
@@ -192,7 +154,7 @@ keep_parent(struct rig *rig)
 
 TEST(retain, a_run_stays_until_its_children_were_ended)
 {
-    on_sim(keep_parent, "deletion_waits_for_children");
+    trial_run(keep_parent, .mark = "deletion_waits_for_children", .limit = 40 * DAY);
 }
 
 static void
@@ -236,5 +198,5 @@ delete_in_portions(struct rig *rig)
 
 TEST(retain, a_long_run_goes_in_portions_and_nobody_sees_half_of_it, "A-256")
 {
-    on_sim(delete_in_portions, "run_deleted_in_part");
+    trial_run(delete_in_portions, .mark = "run_deleted_in_part", .limit = 40 * DAY);
 }

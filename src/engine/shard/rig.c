@@ -43,8 +43,16 @@ rig_open(struct rig *rig, struct memory_base *base)
     rig->config = config_default();
     EXPECT_OK(cluster_group_load(rig->config, rig->arena, &rig->group));
     rig->dynamic = dynamic_new(NULL);
-    struct domains_options options = {
-        .store = rig->store, .group = rig->group, .dynamic = rig->dynamic};
+    const struct archival_rule archival = {
+        .is_enabled = true,
+        .default_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED),
+        .default_uri = "file:///archive",
+    };
+    struct domains_options options = {.store = rig->store,
+                                      .group = rig->group,
+                                      .dynamic = rig->dynamic,
+                                      .history_archival = archival,
+                                      .visibility_archival = archival};
     EXPECT_OK(domains_open(&options, rig->arena, &rig->domains));
     rig_register(rig);
     latch_init(&rig->latch, 0);
@@ -55,6 +63,20 @@ rig_open(struct rig *rig, struct memory_base *base)
                                           .dynamic = rig->dynamic,
                                           .tasks = {.offer = rig_offer, .context = rig},
                                           .host = "rig"};
+}
+
+void
+rig_archive(struct rig *rig)
+{
+    API(UpdateDomainRequest) *request = message_new(rig->arena, API_TYPE(update_domain_request));
+    static char *paths[] = {"history_archival_status", "visibility_archival_status"};
+    request->name = (char *)"orders";
+    request->update_mask = message_new(rig->arena, GOOGLE_TYPE(field_mask));
+    request->update_mask->paths = paths;
+    request->update_mask->n_paths = array_length(paths);
+    request->history_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
+    request->visibility_archival_status = API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_ENABLED);
+    EXPECT_OK(domains_update(rig->domains, request, rig->arena, NULL));
 }
 
 void

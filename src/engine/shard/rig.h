@@ -31,6 +31,8 @@ struct rig {
 
 /* Opens a store on the base, the domain "orders" (registered if it is not there), no shard. */
 void rig_open(struct rig *rig, struct memory_base *base);
+/* The domain wants histories and records of its runs in the archive, at "file:///archive". */
+void rig_archive(struct rig *rig);
 /* Makes the shard and takes it. */
 void rig_take(struct rig *rig);
 /* Closes the shard, and makes and takes another: as a restart. */

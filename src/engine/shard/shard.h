@@ -25,6 +25,7 @@
 #include "domain/domains.h"
 #include "engine/command/command.h"
 #include "engine/limits/limits.h"
+#include "route/archive.h"
 #include "route/task.h"
 #include "route/visible.h"
 
@@ -61,13 +62,14 @@ struct shard_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    struct errand_port errands; /* may be empty: then such rows wait */
-    struct visible_port lists;  /* may be empty: then such rows stay */
-    struct search_port search;  /* may be empty: then all search attributes are fine */
-    const char *host;           /* who we are, for the shard record */
-    bool is_alone;              /* nobody else may own it: taken again at once when it was lost */
-    size_t runs_max;            /* cached runs, about; 0: a default */
-    size_t batches_max;         /* that wait to be committed; 0: a default */
+    struct errand_port errands;  /* may be empty: then such rows wait */
+    struct visible_port lists;   /* may be empty: then such rows stay */
+    struct search_port search;   /* may be empty: then all search attributes are fine */
+    struct archive_port archive; /* may be empty: then nothing is archived */
+    const char *host;            /* who we are, for the shard record */
+    bool is_alone;               /* nobody else may own it: taken again at once when it was lost */
+    size_t runs_max;             /* cached runs, about; 0: a default */
+    size_t batches_max;          /* that wait to be committed; 0: a default */
     size_t
         transfers_max; /* rows of the outbox in memory; 0: a default. The others are read later */
     size_t alarms_max; /* alarms in memory; 0: a default. Later ones are read when they come near */

@@ -22,6 +22,7 @@ struct path_job {
     const char **names;
     int64_t modified;
     uint64_t size;
+    unsigned mode;
     struct arena *arena;
     struct error *err;
 };
@@ -270,6 +271,22 @@ file_remove(const char *path, struct arena *arena)
 {
     struct path_job job = {.path = path, .arena = arena};
     pool_run_unbounded(remove_work, &job);
+    return job.err;
+}
+
+static void
+mode_work(void *argument)
+{
+    struct path_job *job = argument;
+    if (chmod(job->path, job->mode) != 0)
+        job->err = disk_error(job->arena, "set the mode of", job->path, errno);
+}
+
+struct error *
+file_set_mode(const char *path, unsigned mode, struct arena *arena)
+{
+    struct path_job job = {.path = path, .mode = mode, .arena = arena};
+    pool_run_unbounded(mode_work, &job);
     return job.err;
 }
 

@@ -325,6 +325,16 @@ folder_list(const char *path, struct arena *arena, const char ***names)
 }
 
 struct error *
+file_set_mode(const char *path, unsigned mode, struct arena *arena)
+{
+    struct call call = {.perform = perform_look, .path = path};
+    enum disk_result result = call_run(&call);
+    if (result == DISK_FINE && disk_find(sim_host_self()->disk, path) == NULL)
+        result = DISK_NOT_FOUND;
+    return disk_error(result, arena, "set the mode of", path);
+}
+
+struct error *
 file_stat(const char *path, int64_t *modified, uint64_t *size, struct arena *arena)
 {
     struct call call = {.perform = perform_look, .path = path};

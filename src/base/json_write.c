@@ -3,8 +3,8 @@
  * The room is known before: an escaped byte takes at most six, and three bytes of base64 four. */
 #include <stdio.h>
 
-#include "api/json.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define MEMBER_ROOM 64 /* name, quotes, a number */
@@ -49,23 +49,30 @@ plain_length(const char *text)
     return count;
 }
 
-/* Writes the character that `text` begins with in its escaped form; its bytes. */
+/* The escaped form of the character that `text` begins with; its bytes. */
 static size_t
-put_escaped(struct json_writer *writer, const char *text)
+escape_character(const char *text, char escape[ESCAPE_ROOM + 1])
 {
     static const char short_forms[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
     const char *at = strchr(short_forms, *text);
-    char escape[ESCAPE_ROOM + 1];
     if (at != NULL) {
-        put(writer, "\\", 1);
-        put(writer, &letters[at - short_forms], 1);
+        snprintf(escape, ESCAPE_ROOM + 1, "\\%c", letters[at - short_forms]);
         return 1;
     }
     bool is_wide = (uint8_t)*text == 0xe2;
     unsigned point = !is_wide ? (uint8_t)*text : (uint8_t)text[2] == 0xa8 ? 0x2028 : 0x2029;
-    snprintf(escape, sizeof escape, "\\u%04x", point);
-    put(writer, escape, ESCAPE_ROOM);
+    snprintf(escape, ESCAPE_ROOM + 1, "\\u%04x", point);
     return is_wide ? 3 : 1;
+}
+
+/* Writes the character that `text` begins with in its escaped form; its bytes. */
+static size_t
+put_escaped(struct json_writer *writer, const char *text)
+{
+    char escape[ESCAPE_ROOM + 1];
+    size_t count = escape_character(text, escape);
+    put(writer, escape, strlen(escape));
+    return count;
 }
 
 void
@@ -120,4 +127,33 @@ object_write_end(struct json_writer *writer)
 {
     put(writer, "}", 1);
     return slice_of(writer->bytes, (size_t)(writer->end - writer->bytes));
+}
+
+/* --- at the end of a buffer ---------------------------------------------------------------------
+ */
+
+void
+object_append_text(struct buffer *out, const char *text)
+{
+    buffer_append_u8(out, '"');
+    while (*text != '\0') {
+        char escape[ESCAPE_ROOM + 1];
+        size_t count = plain_length(text);
+        buffer_append(out, slice_of(text, count));
+        text += count;
+        if (*text == '\0')
+            break;
+        text += escape_character(text, escape);
+        buffer_append_text(out, escape);
+    }
+    buffer_append_u8(out, '"');
+}
+
+void
+object_append_bytes(struct buffer *out, struct slice bytes)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(bytes.length * 2 + 64);
+    buffer_append_u8(out, '"');
+    buffer_append(out, text_base64_encode(arena, bytes, TEXT_BASE64_STANDARD));
+    buffer_append_u8(out, '"');
 }

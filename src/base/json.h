@@ -1,4 +1,4 @@
-/* json.h - just enough JSON for tokens and headers: one pass, no tree.
+/* json.h - just enough JSON for tokens, headers and archives: one pass, no tree.
  *
  * A reader goes through one object member by member; whoever reads says which type a member must
  * have, and skips those that it does not know. The first thing that is wrong makes the reader bad,
@@ -7,10 +7,11 @@
  *
  * The functions are not called json_*: those names are jansson's, which the command line in the
  * same binary uses, and a linker does not complain. */
-#ifndef CADENZA_API_JSON_H
-#define CADENZA_API_JSON_H
+#ifndef CADENZA_BASE_JSON_H
+#define CADENZA_BASE_JSON_H
 
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/slice.h"
 
 #define JSON_DEPTH_MAX 32
@@ -34,8 +35,24 @@ void object_flag(struct json_reader *reader, bool *value);
 /* Base64 in a text. */
 void object_bytes(struct json_reader *reader, struct slice *value);
 void object_skip(struct json_reader *reader);
+void object_number(struct json_reader *reader, double *value);
+/* Takes null, if that comes next. */
+bool object_null(struct json_reader *reader);
+/* What comes next: the first byte of the value, or -1 at the end or when it is bad. */
+int object_peek(struct json_reader *reader);
+
+/* An object as a value: its members are read with object_next until that says no, then it is left
+ * with what entering gave. */
+must_use bool object_enter(struct json_reader *reader);
+void object_leave(struct json_reader *reader, bool outer);
+/* An array as a value. *count is 0 at first and counts what was begun; true: a value comes next. */
+void array_enter(struct json_reader *reader);
+bool array_next(struct json_reader *reader, size_t *count);
 /* Was all of it one good object, with nothing behind it? */
 bool object_end(struct json_reader *reader);
+/* How long the object or array is that `bytes` begin with, told by its brackets alone; 0: it does
+ * not end in them, or it is nested too deep. */
+size_t object_measure(struct slice bytes);
 
 struct json_writer {
     uint8_t *bytes, *end;
@@ -52,5 +69,9 @@ void object_write_flag(struct json_writer *writer, const char *name, bool value)
 void object_write_bytes(struct json_writer *writer, const char *name, struct slice value,
                         struct arena *arena);
 struct slice object_write_end(struct json_writer *writer);
+
+/* A text in quotes, and base64 in quotes, at the end of a buffer. */
+void object_append_text(struct buffer *out, const char *text);
+void object_append_bytes(struct buffer *out, struct slice bytes);
 
 #endif

@@ -1,5 +1,8 @@
 /* json_read.c - see json.h. */
-#include "api/json.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/text.h"
 
@@ -253,6 +256,95 @@ void
 object_skip(struct json_reader *reader)
 {
     skip_value(reader, 1);
+}
+
+bool
+object_null(struct json_reader *reader)
+{
+    return take_word(reader, "null");
+}
+
+int
+object_peek(struct json_reader *reader)
+{
+    return peek(reader);
+}
+
+void
+object_number(struct json_reader *reader, double *value)
+{
+    if (take_word(reader, "null"))
+        return;
+    struct slice number = read_number(reader);
+    char digits[64], *end = digits;
+    if (reader->is_bad || number.length >= sizeof digits) {
+        reader->is_bad = true;
+        return;
+    }
+    *(char *)mempcpy(digits, number.data, number.length) = '\0';
+    *value = strtod(digits, &end);
+    reader->is_bad = *end != '\0' || end == digits;
+}
+
+/* --- values in values ---------------------------------------------------------------------------
+ */
+
+bool
+object_enter(struct json_reader *reader)
+{
+    bool outer = reader->has_members;
+    need(reader, '{');
+    reader->has_members = false;
+    return outer;
+}
+
+void
+object_leave(struct json_reader *reader, bool outer)
+{
+    reader->has_members = outer;
+}
+
+void
+array_enter(struct json_reader *reader)
+{
+    need(reader, '[');
+}
+
+bool
+array_next(struct json_reader *reader, size_t *count)
+{
+    if (reader->is_bad || take(reader, ']'))
+        return false;
+    if ((*count)++ > 0)
+        need(reader, ',');
+    return !reader->is_bad && peek(reader) >= 0;
+}
+
+/* Bytes of the text that begins here, with its quotes; 0: it does not end. */
+static size_t
+measure_text(struct slice bytes)
+{
+    size_t at = 1;
+    while (at < bytes.length && bytes.data[at] != '"')
+        at += bytes.data[at] == '\\' ? 2 : 1;
+    return at < bytes.length ? at + 1 : 0;
+}
+
+size_t
+object_measure(struct slice bytes)
+{
+    int depth = 0;
+    for (size_t at = 0; at < bytes.length;) {
+        uint8_t byte = bytes.data[at];
+        size_t length = byte == '"' ? measure_text(slice_skip(bytes, at)) : 1;
+        depth += byte == '{' || byte == '[' ? 1 : byte == '}' || byte == ']' ? -1 : 0;
+        at += length;
+        if (length == 0 || depth > JSON_DEPTH_MAX)
+            return 0;
+        if (depth <= 0)
+            return depth == 0 && (byte == '}' || byte == ']') ? at : 0;
+    }
+    return 0;
 }
 
 /* --- the object ----------------------------------------------------------------------------------
