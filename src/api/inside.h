@@ -12,8 +12,6 @@ struct api_loop {
     struct latch open;  /* as many */
     struct map *askers; /* query id → struct asker: queries that wait for an answer */
     size_t asked_bytes; /* of them, about */
-    unsigned diagnoses; /* that were asked for here */
-    bool is_diagnosing; /* a fiber works on them */
     struct map *quotas; /* kind and domain → struct quota; NULL: none was asked for yet */
 };
 
