@@ -7,11 +7,15 @@
 
 static const struct system_workflow *const workflows[] = {
     &diagnostics_workflow,
+    &bulk_workflow,
+    &bulk_workflow_v2,
     NULL,
 };
 
 static const struct system_activity *const activities[] = {
     &diagnostics_activity,
+    &bulk_activity,
+    &bulk_activity_v2,
     NULL,
 };
 

@@ -8,4 +8,8 @@
 extern const struct system_workflow diagnostics_workflow;
 extern const struct system_activity diagnostics_activity;
 
+/* bulk.c, bulk_activity.c: the same done to many runs. */
+extern const struct system_workflow bulk_workflow, bulk_workflow_v2;
+extern const struct system_activity bulk_activity, bulk_activity_v2;
+
 #endif
