@@ -59,6 +59,7 @@ static const struct rpc_method methods[] = {
     {API_PATH("VisibilityAPI", "CountWorkflowExecutions"), api_count_workflows},
     {ADMIN_PATH("AddSearchAttribute"), api_add_search_attribute},
     {ADMIN_PATH("DescribeCluster"), api_describe_cluster},
+    {ADMIN_PATH("DeleteWorkflow"), api_delete_workflow},
     {"/cadenza.admin.v1.VisibilityAPI/Rebuild", api_rebuild_visibility},
     {ADMIN_PATH("UpdateTaskListPartitionConfig"), api_update_task_list_partitions},
     {ADMIN_PATH("GetGlobalIsolationGroups"), api_get_global_groups},

@@ -144,6 +144,7 @@ struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);
 struct error *api_reset_workflow(struct rpc_call *call);
 struct error *api_refresh_tasks(struct rpc_call *call);
+struct error *api_delete_workflow(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_list_task_list_partitions(struct rpc_call *call);
