@@ -65,12 +65,8 @@ find_chunk(struct bulk_job *job, const struct query *query)
 static struct error *
 begin(struct bulk_job *job, const struct query *query)
 {
-    struct arena *arena = job->task->arena;
-    const struct system_parts *parts = job->task->parts;
-    struct error *err = engine_visible_wait(parts->engine, arena); /* what was before is found */
-    if (err == NULL)
-        err =
-            visibility_count(parts->visibility, job->domain_id, query, arena, &job->progress.total);
+    struct error *err = visibility_count(job->task->parts->visibility, job->domain_id, query,
+                                         job->task->arena, &job->progress.total);
     return err != NULL ? err : bulk_heartbeat(job);
 }
 
@@ -101,7 +97,10 @@ work_on_all(struct bulk_job *job, const struct query *query)
 static struct error *
 work(struct bulk_job *job, const struct query *query, bool is_fresh)
 {
-    struct error *err = is_fresh ? begin(job, query) : NULL;
+    /* What was there before the batch is found. */
+    struct error *err = engine_visible_wait(job->task->parts->engine, job->task->arena);
+    if (err == NULL && is_fresh)
+        err = begin(job, query);
     if (!is_fresh)
         mark("bulk_resumed");
     return err != NULL ? err : work_on_all(job, query);

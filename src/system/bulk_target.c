@@ -5,6 +5,8 @@
  * chunk is repeated it may have been this batch that closed it, and its children are still to do.
  */
 #include "base/limit.h"
+#include "base/map.h"
+#include "base/uuid.h"
 #include "base/vector.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
@@ -36,10 +38,21 @@ wait_turn(const struct bulk_job *job, struct arena *arena)
 
 /* --- verbs ---- */
 
+/* The same two runs give the same id, in the form of any other request id. */
 static char *
 request_id(const struct bulk_job *job, const struct victim *victim, struct arena *arena)
 {
-    return arena_format(arena, "batch/%s/%s", job->task->key.run_id, victim->execution->run_id);
+    struct uuid uuid;
+    uint64_t halves[2];
+    for (size_t i = 0; i < array_length(halves); i++)
+        halves[i] = map_hash(slice_text(
+            arena_format(arena, "%zu/%s/%s", i, job->task->key.run_id, victim->execution->run_id)));
+    memcpy(uuid.bytes, halves, sizeof uuid.bytes);
+    uuid.bytes[6] = (uint8_t)((uuid.bytes[6] & 0x0f) | 0x80); /* version 8: made of a hash */
+    uuid.bytes[8] = (uint8_t)((uuid.bytes[8] & 0x3f) | 0x80);
+    char *text = arena_alloc(arena, UUID_TEXT_LENGTH + 1);
+    uuid_format(&uuid, text);
+    return text;
 }
 
 static struct error *

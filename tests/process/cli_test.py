@@ -101,7 +101,7 @@ def test_flags_may_stand_before_the_words_and_in_the_environment(binary, folder)
             *("--transport", "grpc", "-t", "grpc", "admin", "domain", "list"),
             environment=environment,
         )
-        assert code == 0 and out.splitlines()[1].split()[0] == "d", (out, err)
+        assert code == 0 and out.splitlines()[-1].split()[0] == "d", (out, err)
 
 
 def test_bad_binaries_come_and_go(binary, folder):
