@@ -162,18 +162,21 @@ is_end(const API(HistoryEvent) *event)
 
 /* Of a run that is closed, whether or not the host that is asked knows it already. */
 static API(History) *
-read_closed(struct story *story, const char *domain, const char *workflow_id)
+read_closed(struct story *story, const char *domain, const char *workflow_id, bool is_end_only)
 {
     API(GetWorkflowExecutionHistoryRequest) *request =
         message_new(story->arena, API_TYPE(get_workflow_execution_history_request));
     API(GetWorkflowExecutionHistoryResponse) *response;
     request->domain = (char *)domain;
     request->workflow_execution = execution(story, workflow_id);
+    if (is_end_only)
+        request->history_event_filter_type =
+            API_VALUE(EVENT_FILTER_TYPE__EVENT_FILTER_TYPE_CLOSE_EVENT);
     for (int i = 0; i < 300; i++) {
         insist(story, WORKFLOW_API "GetWorkflowExecutionHistory", &request->base,
                API_TYPE(get_workflow_execution_history_response), &response, ERR_QUERY_FAILED);
         API(History) *history = response->history;
-        if (is_end(history->events[history->n_events - 1]))
+        if (history->n_events > 0 && is_end(history->events[history->n_events - 1]))
             return history;
         doze(100 * NS_PER_MS, story->arena);
     }
@@ -220,7 +223,7 @@ watch(struct story *story, const char *job, struct bulk_progress *progress)
 static struct bulk_progress
 result_of(struct story *story, const char *job)
 {
-    const API(History) *history = read_closed(story, BULK_DOMAIN, job);
+    const API(History) *history = read_closed(story, BULK_DOMAIN, job, true);
     const API(HistoryEvent) *last = history->events[history->n_events - 1];
     struct bulk_progress result = {0};
     if (last->attributes_case != EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED) ||
@@ -301,7 +304,7 @@ operate(struct story *story)
 static void
 verify_target(struct story *story, unsigned number, unsigned *by_rest)
 {
-    const API(History) *history = read_closed(story, DOMAIN, target_name(story, number));
+    const API(History) *history = read_closed(story, DOMAIN, target_name(story, number), false);
     unsigned signals = 0, ends = 0;
     for (size_t i = 0; i < history->n_events; i++) {
         const API(HistoryEvent) *event = history->events[i];

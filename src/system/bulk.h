@@ -76,6 +76,9 @@ must_use bool bulk_read_order(struct slice bytes, struct arena *arena, struct bu
 /* What a signal wants changed; 0: nothing. */
 void bulk_read_tuning(struct slice input, struct arena *arena, int64_t *rate, int64_t *concurrency);
 
+/* The activity itself, for other workflows too: its input is an order. */
+struct error *bulk_run(struct system_task *task, struct slice *result);
+
 /* --- the work (bulk_work.c) ---- */
 
 /* A batch while its activity runs. */

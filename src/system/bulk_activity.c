@@ -150,8 +150,8 @@ find_progress(struct bulk_job *job, const struct bulk_order *order)
     return is_fresh;
 }
 
-static struct error *
-run(struct system_task *task, struct slice *result)
+struct error *
+bulk_run(struct system_task *task, struct slice *result)
 {
     struct bulk_params params;
     struct bulk_order order;
@@ -179,6 +179,6 @@ run(struct system_task *task, struct slice *result)
 }
 
 const struct system_activity bulk_activity = {
-    .type = BULK_ACTIVITY, .list = BULK_LIST, .domain = BULK_DOMAIN, .run = run};
+    .type = BULK_ACTIVITY, .list = BULK_LIST, .domain = BULK_DOMAIN, .run = bulk_run};
 const struct system_activity bulk_activity_v2 = {
-    .type = BULK_ACTIVITY_V2, .list = BULK_LIST, .domain = BULK_DOMAIN, .run = run};
+    .type = BULK_ACTIVITY_V2, .list = BULK_LIST, .domain = BULK_DOMAIN, .run = bulk_run};

@@ -12,4 +12,9 @@ extern const struct system_activity diagnostics_activity;
 extern const struct system_workflow bulk_workflow, bulk_workflow_v2;
 extern const struct system_activity bulk_activity, bulk_activity_v2;
 
+/* deprecation.c, deprecation_steps.c: a domain is deprecated. */
+extern const struct system_workflow deprecation_workflow;
+extern const struct system_activity deprecation_check, deprecation_archival, deprecation_mark,
+    deprecation_terminate, deprecation_count;
+
 #endif
