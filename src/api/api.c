@@ -67,6 +67,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("ResetQueue"), api_admin_reset_queue},
     {ADMIN_PATH("RefreshWorkflowTasks"), api_admin_refresh_tasks},
     {ADMIN_PATH("DescribeCluster"), api_describe_cluster},
+    {ADMIN_PATH("DeleteWorkflow"), api_delete_workflow},
     {"/cadenza.admin.v1.VisibilityAPI/Rebuild", api_rebuild_visibility},
     {ADMIN_PATH("UpdateTaskListPartitionConfig"), api_update_task_list_partitions},
     {ADMIN_PATH("GetGlobalIsolationGroups"), api_get_global_groups},

@@ -15,6 +15,7 @@
 #include "domain/domains.h"
 #include "rpc/service.h"
 #include "uber/cadence/api/v1/common.pb-c.h"
+#include "uber/cadence/api/v1/query.pb-c.h"
 #include "wire/names.h"
 
 /* Where the server is in its life: what health checks are told. Written by server/, read
@@ -86,6 +87,13 @@ struct search_rules {
 must_use struct error *api_check_search_attributes(const struct search_rules *rules,
                                                    const API(SearchAttributes) *attributes,
                                                    const char *domain_name, struct arena *arena);
+
+/* Tells who asks the query, if somebody still does, what a worker in this process found. Yields.
+ * Error: ERR_ENTITY_NOT_EXISTS, nobody does; ERR_BUSY. */
+struct task;
+must_use struct error *api_answer_query(struct api *api, const struct task *query,
+                                        const API(WorkflowQueryResult) *result,
+                                        struct arena *arena);
 
 /* On a loop. */
 struct api *api_new(const struct api_options *options);

@@ -55,6 +55,20 @@ open_archive(struct fixture *fixture)
                                                              .owner = "fixture"});
 }
 
+static bool
+is_served(void *context, const char *domain_id, const char *list)
+{
+    const struct fixture_system *system = &((struct fixture *)context)->system;
+    return system->is_served != NULL && system->is_served(system->context, domain_id, list);
+}
+
+static void
+wanted(void *context, const char *domain_id, const char *list, enum task_type type)
+{
+    const struct fixture_system *system = &((struct fixture *)context)->system;
+    system->wanted(system->context, domain_id, list, type);
+}
+
 static void
 open_owners(struct fixture *fixture)
 {
@@ -79,6 +93,8 @@ open_owners(struct fixture *fixture)
                                                                 .task_done = task_done,
                                                                 .domain_name = domain_name,
                                                                 .is_drained = is_group_drained,
+                                                                .is_served = is_served,
+                                                                .wanted = wanted,
                                                                 .context = fixture});
     fixture_open_lists(fixture);
     struct engine_options engine = {
@@ -229,6 +245,8 @@ fixture_close(struct fixture *fixture)
 {
     grpc_client_free(fixture->client);
     api_drain(fixture->api);
+    if (fixture->system.stop != NULL)
+        fixture->system.stop(fixture->system.context);
     grpc_server_close(fixture->server, clock_monotonic() + NS_PER_S);
     rpc_service_free(fixture->service);
     api_free(fixture->api);
@@ -237,6 +255,8 @@ fixture_close(struct fixture *fixture)
     fixture_close_lists(fixture);
     archive_free(fixture->archive);
     matching_free(fixture->matching);
+    if (fixture->system.free != NULL)
+        fixture->system.free(fixture->system.context);
     domains_close(fixture->domains);
     settings_close(fixture->settings);
     store_close(fixture->store);

@@ -22,6 +22,15 @@
 
 #define FIXTURE_SHARDS 4
 
+/* The server's own workers, where a test has some: set at the beginning of its body. */
+struct fixture_system {
+    void *context;
+    bool (*is_served)(void *context, const char *domain_id, const char *list);
+    void (*wanted)(void *context, const char *domain_id, const char *list, enum task_type type);
+    void (*stop)(void *context); /* when polls have ended */
+    void (*free)(void *context); /* when matching is gone */
+};
+
 struct fixture {
     struct arena *arena;
     struct memory_base *base;
@@ -45,6 +54,7 @@ struct fixture {
     _Atomic(enum server_phase) phase;
     struct log log;
     char logged[1024]; /* the newest line */
+    struct fixture_system system;
     /* Of the next calls. */
     int64_t timeout; /* ns; 0: sends none */
     const struct grpc_header *headers;

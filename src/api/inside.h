@@ -12,8 +12,6 @@ struct api_loop {
     struct latch open;          /* as many */
     struct map *askers;         /* query id → struct asker: queries that wait for an answer */
     size_t asked_bytes;         /* of them, about */
-    unsigned diagnoses;         /* that were asked for here */
-    bool is_diagnosing;         /* a fiber works on them */
     struct grpc_client **peers; /* by cluster of the group, made when needed; NULL: none yet */
     struct map *quotas;         /* kind and domain → struct quota; NULL: none was asked for yet */
 };
@@ -177,6 +175,7 @@ struct error *api_terminate_workflow(struct rpc_call *call);
 struct error *api_restart_workflow(struct rpc_call *call);
 struct error *api_reset_workflow(struct rpc_call *call);
 struct error *api_refresh_tasks(struct rpc_call *call);
+struct error *api_delete_workflow(struct rpc_call *call);
 struct error *api_describe_workflow(struct rpc_call *call);
 struct error *api_describe_task_list(struct rpc_call *call);
 struct error *api_list_task_list_partitions(struct rpc_call *call);

@@ -1,5 +1,4 @@
 /* query_admit.c - QueryWorkflow: what is refused at the door, and the record of who asks. */
-#include "api/diagnose.h"
 #include "api/query.h"
 #include "api/validate.h"
 #include "wire/message.h"
@@ -73,8 +72,6 @@ api_query_workflow(struct rpc_call *call)
     if (err == NULL)
         err = check_strong(&limits, request);
     if (err != NULL)
-        return err;
-    if (diagnose_answers_query(call, &err))
         return err;
     if (fiber_is_cancelled())
         return error_new(call->arena, ERR_CANCELLED, "the caller has gone");

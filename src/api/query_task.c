@@ -217,3 +217,20 @@ api_complete_query(struct rpc_call *call)
         return err;
     return errors_entity_not_exists(call->arena, NULL, "query task not found, or already expired");
 }
+
+struct error *
+api_answer_query(struct api *api, const struct task *query, const API(WorkflowQueryResult) *result,
+                 struct arena *arena)
+{
+    check(task_is_query(query) && result != NULL);
+    static const struct caller self = {.name = "uber-go", .feature_version = "1.7.0"};
+    struct asker_call asker = {.api = api,
+                               .id = query->query_id,
+                               .domain_id = query->run_domain_id,
+                               .result = result,
+                               .worker = &self};
+    struct error *err = call_asker(&asker, arena);
+    if (err != NULL || asker.is_there)
+        return err;
+    return errors_entity_not_exists(arena, NULL, "query task not found, or already expired");
+}

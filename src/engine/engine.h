@@ -105,6 +105,11 @@ must_use struct error *engine_reset(struct engine *engine, const char *domain_id
 /* The tasks of the run are sent again. */
 must_use struct error *engine_refresh(struct engine *engine, const struct run_key *key,
                                       struct arena *arena);
+/* Deletes the run: its history, its rows, and what lists know of it. One that is open is terminated
+ * first, its parent and children are told as ever. When it returns NULL nobody finds it any more.
+ * Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
+must_use struct error *engine_remove(struct engine *engine, const struct run_key *key,
+                                     const char *identity, struct arena *arena);
 /* Counts a client's call on a workflow id that is no step; the steps above, reset and describe do
  * so themselves. Error: ERR_SERVICE_BUSY, the id had too many (H-006). */
 must_use struct error *engine_admit(struct engine *engine, const struct run_key *key,

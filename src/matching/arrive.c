@@ -42,7 +42,7 @@ place_offer(struct task_list *list, struct offer *offer)
     }
     if (try_sync_match(list, offer))
         return;
-    bool is_full = list->waiting_count >= list_bound(list);
+    bool is_full = !list->is_served && list->waiting_count >= list_bound(list);
     if (list_is_sticky(list) && (is_full || !list_is_polled(list)))
         list_pass_on_one(list, offer);
     else if (is_full)
@@ -70,6 +70,7 @@ list_add(struct task_list *list, struct offer *offer)
     }
     place_offer(list, offer);
     member_changed(list);
+    list_want(list);
 }
 
 void

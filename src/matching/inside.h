@@ -142,6 +142,7 @@ struct task_list {
     int64_t looked;       /* when the store was looked at last */
     unsigned users;       /* fibers that look at it: it stays */
     bool is_unloading;    /* a worker closes its writer */
+    bool is_served;       /* the server itself works on it */
     struct backlog backlog;
     struct member member; /* its part in a list of several partitions */
     struct root *root;    /* of the first partition, once there were others; else NULL */
@@ -257,6 +258,8 @@ bool list_merge(struct task_list *list, struct offer *offer);
 void list_know(struct task_list *list, struct offer *offer);
 /* Lets them meet as far as possible. */
 void list_dispatch(struct task_list *list);
+/* If the server itself works on the list, tells it that it is needed. */
+void list_want(struct task_list *list);
 /* At the end of those that wait in memory. */
 void list_park(struct task_list *list, struct offer *offer);
 /* Takes an offer out of those that wait in memory. */

@@ -61,6 +61,8 @@ list_new(struct place *place, const struct address *address)
                                   : options->domain_name(options->context, list->domain_id);
     if (domain_name != NULL)
         list->domain_name = arena_text(arena, domain_name);
+    list->is_served = options->is_served != NULL &&
+                      options->is_served(options->context, list->domain_id, list->name);
     list_init(&list->inbox);
     list_init(&list->busy);
     list_init(&list->waiting);
@@ -425,4 +427,24 @@ list_dispatch(struct task_list *list)
         list_dispatch_in_order(list);
     member_changed(list);
     backlog_kick(list);
+    list_want(list);
+}
+
+/* Is there anything that a poll could get, as far as is known? */
+static bool
+has_work(const struct task_list *list)
+{
+    const struct backlog *backlog = &list->backlog;
+    return list->waiting_count > 0 || list->ask_count > 0 || !list_is_empty(&backlog->pending) ||
+           !list_is_empty(&backlog->in_flight) ||
+           (backlog->is_loaded && backlog->read < backlog->written);
+}
+
+void
+list_want(struct task_list *list)
+{
+    const struct matching_options *options = &list->place->matching->options;
+    if (!list->is_served || list->poll_count > 0 || list->place->is_drained || !has_work(list))
+        return;
+    options->wanted(options->context, list->domain_id, list->name, list->type);
 }

@@ -51,6 +51,12 @@ struct matching_options {
     /* Is the isolation group drained, for all or for this domain? Any loop; no yield. May be NULL:
      * none is. */
     bool (*is_drained)(void *context, const char *domain_id, const char *group);
+    /* Does the server itself work on the list? Such a list stores nothing: who offers a task that
+     * does not fit keeps it. Any loop; no yield. May be NULL: on none. */
+    bool (*is_served)(void *context, const char *domain_id, const char *list);
+    /* Tasks or queries wait on such a list, or a partition of it, and nobody polls there. Told on
+     * its loop, again as long as it is so; no yield. */
+    void (*wanted)(void *context, const char *domain_id, const char *list, enum task_type type);
     void *context;
 };
 

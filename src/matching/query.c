@@ -64,6 +64,7 @@ list_return_query(struct task_list *list, struct offer *offer)
     list->ask_count++;
     list_dispatch_queries(list);
     member_changed(list);
+    list_want(list);
 }
 
 void
@@ -126,6 +127,7 @@ ask_on_loop(void *argument)
     list->ask_count++;
     list_dispatch_queries(list);
     member_changed(list);
+    list_want(list);
 }
 
 struct error *

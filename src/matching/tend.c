@@ -54,6 +54,8 @@ is_idle(const struct task_list *list)
     if (list->poll_count > 0 || list->users > 0 || list->is_unloading || backlog->is_worked ||
         backlog->is_queued || timer_is_pending(&backlog->retry) || list->member.invited > 0)
         return false;
+    if (list->is_served && list->waiting_count > 0)
+        return false;
     return clock_monotonic() - list->used >= idle_time(list);
 }
 
@@ -129,6 +131,7 @@ tend(struct timer *timer)
     backlog_look_for_lost(list);
     if (list->backlog.acked > list->backlog.deleted)
         backlog_flush(list, true);
+    list_want(list);
     if (is_idle(list) && unload(list))
         return;
     plan(list);

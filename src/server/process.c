@@ -251,6 +251,7 @@ open_server(struct process *process)
         .log = &process->log,
         .metrics = process->metrics,
         .phase = &process->phase,
+        .has_system_domains = true,
         .is_restored = rocks_is_restored(process->store),
         .caught_up = note_caught_up,
         .context = process,

@@ -14,6 +14,7 @@
 #include "replication/domains_in.h"
 #include "replication/replication.h"
 #include "settings/settings.h"
+#include "system/system.h"
 #include "visibility/feed/feeder.h"
 
 #define RPC         "services.frontend.rpc."
@@ -26,6 +27,7 @@ struct server {
     const struct cluster_group *group;
     struct domains *domains;
     struct settings *settings;
+    struct system_frame *system; /* the server's own workers */
     struct matching *matching;
     /* Matching calls it from every loop: published when it is open, taken back before it closes. */
     _Atomic(struct engine *) engine;
@@ -178,6 +180,20 @@ is_group_drained(void *context, const char *domain_id, const char *group)
 }
 
 static bool
+is_served(void *context, const char *domain_id, const char *list)
+{
+    const struct server *server = context;
+    return system_serves(server->system, domain_id, list);
+}
+
+static void
+worker_wanted(void *context, const char *domain_id, const char *list, enum task_type type)
+{
+    struct server *server = context;
+    system_wanted(server->system, domain_id, list, type);
+}
+
+static bool
 is_alone(const struct server *server)
 {
     return server->options.domain_refresh_interval == 0;
@@ -205,6 +221,7 @@ open_archive(struct server *server, const struct archive_settings settings[2])
 static void
 open_matching(struct server *server)
 {
+    server->system = system_new(&system_types, server->domains);
     server->matching = matching_new(&(struct matching_options){
         .store = server->options.store,
         .dynamic = server->options.dynamic,
@@ -215,6 +232,8 @@ open_matching(struct server *server)
         .task_done = task_done,
         .domain_name = domain_name,
         .is_drained = is_group_drained,
+        .is_served = is_served,
+        .wanted = worker_wanted,
         .context = server,
     });
 }
@@ -365,6 +384,23 @@ open_doors(struct server *server)
     rpc_service_watch(server->service, audit_note, server->audit);
 }
 
+static void
+open_system(struct server *server)
+{
+    const struct server_options *options = &server->options;
+    system_open(server->system, &(struct system_parts){
+                                    .domains = server->domains,
+                                    .group = server->group,
+                                    .dynamic = options->dynamic,
+                                    .engine = atomic_load(&server->engine),
+                                    .matching = server->matching,
+                                    .visibility = options->visibility,
+                                    .registry = server->registry,
+                                    .api = server->api,
+                                    .log = options->log,
+                                });
+}
+
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
 static const char *
 configured_address(const struct config *config, struct arena *arena)
@@ -432,6 +468,8 @@ open_parts(struct server *server, struct arena *arena)
                                                    .domains = server->domains,
                                                    .log = server->options.log},
                           arena, &server->access);
+    if (err == NULL && server->options.has_system_domains)
+        err = system_register_domains(server->domains, server->options.dynamic, arena);
     if (err != NULL)
         return err;
     open_archive(server, settings);
@@ -484,6 +522,7 @@ server_start(const struct server_options *options, struct arena *arena, struct s
         server_stop(started, 0);
         return err;
     }
+    open_system(started);
     follow_group(started);
     set_phase(started, SERVER_READY);
     *server = started;
@@ -517,7 +556,10 @@ server_stop(struct server *server, int64_t grace)
             domains_in_stop(server->domains_in);
         replication_drain(server->replication);
         api_drain(server->api);
+        system_stop(server->system);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
+    } else if (server->system != NULL) {
+        system_stop(server->system);
     }
     if (server->service != NULL)
         rpc_service_free(server->service);
@@ -539,6 +581,8 @@ server_stop(struct server *server, int64_t grace)
         registry_close(server->registry);
     if (server->matching != NULL)
         matching_free(server->matching);
+    if (server->system != NULL)
+        system_free(server->system);
     if (server->domains != NULL)
         domains_close(server->domains);
     settings_close(server->settings);

@@ -3,10 +3,10 @@
  *
  * The same code serves a real process (process.h) and a simulated host (sim/): what differs, the
  * store, comes in open. Order: domains (read from the store) → matching → search attributes
- * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → following
- * the other clusters → ready. Stopping: health fails first, then nobody is followed and no poll
- * waits, no new calls, calls in progress end, then the parts go in reverse, but that the engine
- * goes before matching, to which it hands tasks.
+ * → engine (takes the shards) → feeder of the lists → api and replication → gRPC door → the
+ * server's own workers → following the other clusters → ready. Stopping: health fails first, then
+ * nobody is followed and no poll waits, no new calls, calls in progress end, then the parts go in
+ * reverse, but that the engine goes before matching, to which it hands tasks.
  *
  * Engine and matching do not know each other: a task that the engine offers is added to its list,
  * and a task that matching has stored or dropped is done for the engine. */
@@ -37,6 +37,7 @@ struct server_options {
     void (*caught_up)(void *context); /* then: it has caught up; in a fiber of loop 0, may yield */
     void *context;                    /* of caught_up */
     int64_t domain_refresh_interval;  /* for several hosts on one store; 0: alone */
+    bool has_system_domains;          /* those of system workflows are made at the first start */
     size_t transfers_max, alarms_max; /* engine/engine.h; 0: a default */
 };
 

@@ -169,6 +169,11 @@ struct shard_reset {
 must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
                                    struct arena *arena, const char **run_id);
 
+/* Deletes a closed run, once all that it had to tell others is told. `key->run_id` must be set. It
+ * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
+must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
+                                    struct arena *arena);
+
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,

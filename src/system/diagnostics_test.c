@@ -1,7 +1,7 @@
 /* diagnose_test.c - what is wrong with a run, as its diagnosis says. */
 #include "api/diagnose.h"
-
-#include "api/fixture.h"
+#include "system/diagnosis.h"
+#include "system/fixture.h"
 #include "wire/names.h"
 
 static API(DiagnoseWorkflowExecutionResponse) *
@@ -63,6 +63,7 @@ static void
 healthy(struct fixture *fixture)
 {
     fixture->timeout = 30 * NS_PER_S;
+    fixture_open_system(fixture, &system_types);
     const char *run_id = run_start(fixture, "wf");
     const API(DiagnoseWorkflowExecutionResponse) *diagnosis = diagnose(fixture, "wf", run_id);
     EXPECT_TEXT(diagnosis->domain, "cadence-system");
@@ -85,39 +86,6 @@ TEST(diagnose, a_diagnosis_is_a_run_of_the_systems_domain_whose_result_is_the_re
     fixture_run(healthy);
 }
 
-/* A diagnosis that nobody works on, as after a crash: its task waits for the next worker. */
-static void
-left_behind(struct fixture *fixture)
-{
-    fixture->timeout = 30 * NS_PER_S;
-    const char *run_id = run_start(fixture, "wf");
-    wait_report(fixture, diagnose(fixture, "wf", run_id));
-    EXPECT_OK(fiber_sleep(10 * NS_PER_S, fixture->arena)); /* the worker goes */
-    struct diagnose_wish wish = {"orders", "wf", run_id, "me"};
-    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "left-behind");
-    API(StartWorkflowExecutionResponse) *started;
-    start->domain = SYSTEM_DOMAIN;
-    start->workflow_type->name = DIAGNOSTICS_TYPE;
-    start->task_list = fixture_list(fixture, DIAGNOSTICS_LIST);
-    start->input = presence_make_payload(
-        fixture->arena,
-        (struct maybe_bytes){.is_set = true, .bytes = diagnose_input(&wish, fixture->arena)});
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
-    EXPECT_OK(fiber_sleep(10 * NS_PER_S, fixture->arena));
-    API(WorkflowExecution) *execution = fixture_execution(fixture, "left-behind");
-    API(DiagnoseWorkflowExecutionResponse) left = {.domain = SYSTEM_DOMAIN,
-                                                   .diagnostic_workflow_execution = execution};
-    EXPECT(strstr(query_report(fixture, &left), "\"DiagnosticsCompleted\":false") != NULL);
-    const char *report = wait_report(fixture, diagnose(fixture, "wf", run_id));
-    EXPECT_TEXT(wait_report(fixture, &left), report);
-}
-
-TEST(diagnose, what_a_worker_left_behind_is_done_by_the_next)
-{
-    fixture_run(left_behind);
-}
-
 static void
 refused(struct fixture *fixture)
 {
@@ -137,6 +105,7 @@ refused(struct fixture *fixture)
     EXPECT_TEXT(err->message, "Execution is not set on request.");
     /* What is not there cannot be looked at: the diagnosis fails. */
     fixture->timeout = 30 * NS_PER_S;
+    fixture_open_system(fixture, &system_types);
     const API(HistoryEvent) *last =
         wait_closed(fixture, diagnose(fixture, "nobody", fixture_uuid(fixture)));
     EXPECT_EQ(last->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));

@@ -1,9 +1,9 @@
-/* diagnose_issues.c - which events of a history are issues, and what is behind them: timeouts,
- * failures, and retry policies by which nothing is ever tried again. See diagnose.h. */
+/* diagnosis_issues.c - which events of a history are issues, and what is behind them: timeouts,
+ * failures, and retry policies by which nothing is ever tried again. See diagnosis.h. */
 #include <string.h>
 
-#include "api/diagnose_inside.h"
 #include "engine/run/apply.h"
+#include "system/diagnosis_inside.h"
 
 static const char *
 timeout_name(API(TimeoutType) type)

@@ -1,5 +1,5 @@
-/* diagnose_report.c - the report of a diagnosis: see diagnose.h. What is an issue
- * says diagnose_issues.c.
+/* diagnosis_report.c - the report of a diagnosis: see diagnosis.h. What is an issue
+ * says diagnosis_issues.c.
  *
  * Events come one by one. Of those that a later one may be about (what scheduled it, what started
  * it) the attributes are kept without their payloads; of each issue its JSON. Texts, names and
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/diagnose_inside.h"
 #include "base/json.h"
+#include "system/diagnosis_inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

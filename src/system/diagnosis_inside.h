@@ -1,10 +1,12 @@
-/* diagnose_inside.h - a diagnosis while it is made: shared by diagnose_report.c and
- * diagnose_issues.c. */
-#ifndef CADENZA_API_DIAGNOSE_INSIDE_H
-#define CADENZA_API_DIAGNOSE_INSIDE_H
+/* diagnosis_inside.h - a diagnosis while it is made: shared by diagnosis_report.c and
+ * diagnosis_issues.c. */
+#ifndef CADENZA_SYSTEM_DIAGNOSIS_INSIDE_H
+#define CADENZA_SYSTEM_DIAGNOSIS_INSIDE_H
 
-#include "api/diagnose.h"
+#include "base/map.h"
 #include "base/vector.h"
+#include "engine/run/mutation.h"
+#include "system/diagnosis.h"
 
 #define SECOND ((int64_t)1000000000)
 

@@ -1,0 +1,214 @@
+/* diagnostics.c - the workflow that diagnoses a run: one activity reads the history of the run in
+ * question, its result is the report, which is the result of the workflow. See diagnosis.h. */
+#include "api/diagnose.h"
+#include "base/json.h"
+#include "domain/domains.h"
+#include "fiber/clock.h"
+#include "matching/matching.h"
+#include "system/diagnosis.h"
+#include "system/fold.h"
+#include "system/types.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define ACTIVITY        "diagnostics-activity"
+#define ACTIVITY_TIME   300 /* seconds */
+#define ACTIVITY_RETRY  10  /* seconds between two attempts */
+#define ACTIVITY_EXPIRY 3600
+#define PAGE_BYTES      ((size_t)1024 * 1024)
+#define FINAL_REASON    "final" /* trying again is of no use */
+
+/* --- the report ---- */
+
+/* Whose lists are looked at. */
+struct lists_view {
+    struct system_task *task;
+    const char *domain_id;
+};
+
+static bool
+look_at_list(void *context, bool is_decision, const char *list, int64_t *backlog)
+{
+    const struct lists_view *view = context;
+    struct arena *arena = view->task->arena;
+    API(DescribeTaskListResponse) *told = message_new(arena, API_TYPE(describe_task_list_response));
+    struct list_spot spot = {.type = is_decision ? TASK_DECISION : TASK_ACTIVITY,
+                             .domain_id = view->domain_id};
+    if (!list_name_parse(list, arena, &spot.name))
+        return false;
+    struct error *err = matching_describe(view->task->parts->matching, &spot, true, arena, told);
+    if (err == NULL && told->task_list_status != NULL)
+        *backlog = told->task_list_status->backlog_count_hint;
+    return err == NULL && told->n_pollers > 0;
+}
+
+static struct error *
+add_page(const struct history_page *page, struct diagnosis *diagnosis)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (size_t i = 0; i < page->count; i++) {
+        API(History) *history = NULL;
+        struct error *err = message_decode_as(arena, ERR_CORRUPT, API_TYPE(history),
+                                              page->node[i].events, &history);
+        if (err != NULL)
+            return err;
+        for (size_t e = 0; e < history->n_events; e++)
+            diagnosis_add(diagnosis, history->events[e]);
+        arena_reset(arena);
+    }
+    return NULL;
+}
+
+static struct error *
+add_history(struct system_task *task, const struct run_key *key, struct diagnosis *diagnosis)
+{
+    struct engine *engine = task->parts->engine;
+    struct history_state state = {0};
+    struct error *err = engine_history_state(engine, key, task->arena, &state);
+    struct history_range range = {.shard = engine_shard_of(engine, key->workflow_id),
+                                  .branch = state.branch,
+                                  .from_event_id = 1,
+                                  .to_event_id = state.next_event_id,
+                                  .bytes_max = PAGE_BYTES};
+    while (err == NULL && range.from_event_id < range.to_event_id) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct history_page page = {0};
+        err = engine_read_history(engine, &range, arena, &page);
+        if (err == NULL)
+            err = add_page(&page, diagnosis);
+        err = err == NULL ? NULL : error_copy(task->arena, err);
+        range.from_event_id = page.next_event_id;
+    }
+    return err;
+}
+
+static struct error *
+make_report(struct system_task *task, const struct diagnose_wish *wish, struct slice *report)
+{
+    const struct domain *domain = domains_find_name(task->parts->domains, wish->domain);
+    if (domain == NULL)
+        return domain_error_unknown(wish->domain, task->arena);
+    struct run_key key = {.domain_id = arena_text(task->arena, domain->id),
+                          .workflow_id = wish->workflow_id,
+                          .run_id = wish->run_id};
+    struct lists_view view = {task, key.domain_id};
+    struct pollers_port port = {look_at_list, &view};
+    struct diagnosis *diagnosis = diagnosis_begin(task->arena);
+    struct error *err = add_history(task, &key, diagnosis);
+    if (err == NULL)
+        *report = diagnosis_end(diagnosis, &port);
+    diagnosis_free(diagnosis);
+    return err;
+}
+
+/* --- the activity ---- */
+
+static struct error *
+read_wish(const struct system_task *task, struct diagnose_wish *wish)
+{
+    struct json_reader reader = object_begin(task->input, task->arena);
+    const char *name;
+    *wish = (struct diagnose_wish){"", "", "", ""};
+    while (object_next(&reader, &name)) {
+        if (strcmp(name, "Domain") == 0)
+            object_text(&reader, &wish->domain);
+        else if (strcmp(name, "WorkflowID") == 0)
+            object_text(&reader, &wish->workflow_id);
+        else if (strcmp(name, "RunID") == 0)
+            object_text(&reader, &wish->run_id);
+        else
+            object_skip(&reader);
+    }
+    bool is_good = object_end(&reader) && wish->workflow_id[0] != '\0' && wish->run_id[0] != '\0';
+    return is_good ? NULL : error_new(task->arena, ERR_BAD_REQUEST, "unknown input");
+}
+
+static struct error *
+run_activity(struct system_task *task, struct slice *result)
+{
+    struct diagnose_wish wish;
+    struct error *err = read_wish(task, &wish);
+    if (err == NULL)
+        err = make_report(task, &wish, result);
+    if (err == NULL)
+        return NULL;
+    if (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_BAD_REQUEST ||
+        err->kind == ERR_CORRUPT)
+        task->reason = FINAL_REASON;
+    return error_new(task->arena, err->kind, "Workflow Diagnostics failed: %s", err->message);
+}
+
+const struct system_activity diagnostics_activity = {
+    .type = ACTIVITY, .list = DIAGNOSTICS_LIST, .domain = SYSTEM_DOMAIN, .run = run_activity};
+
+/* --- the workflow ---- */
+
+struct state {
+    struct slice input;
+    bool is_scheduled;
+    struct fold_end end; /* of the activity */
+};
+
+static void
+fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
+{
+    struct state *state = context;
+    switch (event->attributes_case) {
+    case EVENT_KIND(WORKFLOW_EXECUTION_STARTED):
+        state->input =
+            fold_payload(event->workflow_execution_started_event_attributes->input, arena);
+        break;
+    case EVENT_KIND(ACTIVITY_TASK_SCHEDULED):
+        state->is_scheduled = true;
+        break;
+    default:
+        fold_activity_end(&state->end, event, arena);
+        break;
+    }
+}
+
+static void
+decide(void *context, struct system_decider *decider)
+{
+    struct state *state = context;
+    switch (state->end.how) {
+    case FOLD_OPEN:
+        if (state->is_scheduled)
+            break;
+        system_schedule(decider, &(struct system_activity_wish){
+                                     .id = "0",
+                                     .type = ACTIVITY,
+                                     .list = DIAGNOSTICS_LIST,
+                                     .input = state->input,
+                                     .start_to_close = ACTIVITY_TIME,
+                                     .retry = system_retry(decider->arena, ACTIVITY_RETRY,
+                                                           ACTIVITY_EXPIRY, FINAL_REASON)});
+        break;
+    case FOLD_COMPLETED:
+        system_complete(decider, state->end.result);
+        break;
+    default:
+        system_fail(decider, "cadenceInternal:Generic", state->end.details);
+        break;
+    }
+}
+
+static struct error *
+query(void *context, const char *type, struct slice arguments, struct arena *arena,
+      struct slice *answer)
+{
+    struct state *state = context;
+    if (strcmp(type, DIAGNOSTICS_REPORT) != 0)
+        return error_new(arena, ERR_QUERY_FAILED, "unknown queryType %s", type);
+    bool is_done = state->end.how == FOLD_COMPLETED;
+    *answer = is_done ? state->end.result : diagnosis_pending(arena);
+    return NULL;
+}
+
+const struct system_workflow diagnostics_workflow = {.type = DIAGNOSTICS_TYPE,
+                                                     .list = DIAGNOSTICS_LIST,
+                                                     .domain = SYSTEM_DOMAIN,
+                                                     .state_size = sizeof(struct state),
+                                                     .fold = fold,
+                                                     .decide = decide,
+                                                     .query = query};

@@ -1,0 +1,12 @@
+/* fixture.h - the fixture of api/ with the server's own workers in it. */
+#ifndef CADENZA_SYSTEM_FIXTURE_H
+#define CADENZA_SYSTEM_FIXTURE_H
+
+#include "api/fixture.h"
+#include "system/system.h"
+
+/* At the beginning of a test's body: the workers serve those types, and the system's domains are
+ * there. */
+void fixture_open_system(struct fixture *fixture, const struct system_types *types);
+
+#endif

@@ -1,0 +1,149 @@
+/* frame.c - the life of the frame. See system.h. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "domain/domains.h"
+#include "fiber/loop.h"
+#include "system/inside.h"
+
+static struct system_loop *
+loop_here(struct system_frame *frame)
+{
+    unsigned index = loop_index(loop_self());
+    check(index < frame->loop_count);
+    return &frame->loops[index];
+}
+
+struct system_frame *
+system_new(const struct system_types *types, struct domains *domains)
+{
+    struct system_frame *frame = memory_zalloc(1, sizeof *frame);
+    frame->types = types;
+    frame->domains = domains;
+    frame->loop_count = loop_count();
+    frame->loops = memory_zalloc(frame->loop_count, sizeof *frame->loops);
+    for (unsigned i = 0; i < frame->loop_count; i++) {
+        struct system_loop *loop = &frame->loops[i];
+        loop->frame = frame;
+        loop->sites = map_new();
+        latch_init(&loop->working, 0);
+        for (int type = 0; type < TASK_TYPE_COUNT; type++)
+            list_init(&loop->hungry[type]);
+    }
+    return frame;
+}
+
+/* Is the list one of a type that is served in this domain? `domain` is the type's. */
+static bool
+is_there(const struct system_frame *frame, const char *domain_id, const char *domain)
+{
+    if (domain == NULL)
+        return true;
+    const struct domain *found = domains_find_id(frame->domains, domain_id);
+    return found != NULL && strcmp(found->name, domain) == 0;
+}
+
+bool
+system_serves(const struct system_frame *frame, const char *domain_id, const char *list)
+{
+    for (const struct system_workflow *const *at = frame->types->workflows; *at != NULL; at++) {
+        if (strcmp((*at)->list, list) == 0 && is_there(frame, domain_id, (*at)->domain))
+            return true;
+    }
+    for (const struct system_activity *const *at = frame->types->activities; *at != NULL; at++) {
+        if (strcmp((*at)->list, list) == 0 && is_there(frame, domain_id, (*at)->domain))
+            return true;
+    }
+    return false;
+}
+
+const struct system_workflow *
+system_find_workflow(const struct system_frame *frame, const char *domain_id, const char *type)
+{
+    for (const struct system_workflow *const *at = frame->types->workflows; *at != NULL; at++) {
+        if (strcmp((*at)->type, type) == 0 && is_there(frame, domain_id, (*at)->domain))
+            return *at;
+    }
+    return NULL;
+}
+
+const struct system_activity *
+system_find_activity(const struct system_frame *frame, const char *domain_id, const char *type)
+{
+    for (const struct system_activity *const *at = frame->types->activities; *at != NULL; at++) {
+        if (strcmp((*at)->type, type) == 0 && is_there(frame, domain_id, (*at)->domain))
+            return *at;
+    }
+    return NULL;
+}
+
+void
+system_wanted(struct system_frame *frame, const char *domain_id, const char *list,
+              enum task_type type)
+{
+    struct system_loop *loop = loop_here(frame);
+    if (!loop->is_stopping)
+        site_want(loop, domain_id, list, type);
+}
+
+/* Runs function(frame) on every loop, one after the other. */
+static void
+on_each_loop(struct system_frame *frame, void (*function)(void *frame))
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (unsigned i = 0; i < frame->loop_count; i++) {
+        struct error *err = loop_call(loop_at(i), function, frame, arena);
+        while (err != NULL) { /* its mailbox is full: it has to empty it, and will */
+            fiber_yield();
+            err = loop_call(loop_at(i), function, frame, arena);
+        }
+    }
+}
+
+static void
+open_here(void *argument)
+{
+    struct system_loop *loop = loop_here(argument);
+    loop->is_open = true;
+    loop_feed(loop);
+}
+
+void
+system_open(struct system_frame *frame, const struct system_parts *parts)
+{
+    check(parts->engine != NULL && parts->matching != NULL);
+    frame->parts = *parts;
+    on_each_loop(frame, open_here);
+}
+
+static void
+stop_here(void *argument)
+{
+    struct system_loop *loop = loop_here(argument);
+    loop->is_stopping = true;
+    slots_stop(loop);
+}
+
+static void
+wait_here(void *argument)
+{
+    latch_wait(&loop_here(argument)->working);
+}
+
+void
+system_stop(struct system_frame *frame)
+{
+    on_each_loop(frame, stop_here);
+    on_each_loop(frame, wait_here);
+}
+
+void
+system_free(struct system_frame *frame)
+{
+    for (unsigned i = 0; i < frame->loop_count; i++) {
+        struct system_loop *loop = &frame->loops[i];
+        check(loop->working.open == 0 && map_count(loop->sites) == 0);
+        map_free(loop->sites);
+    }
+    memory_free(frame->loops);
+    memory_free(frame);
+}

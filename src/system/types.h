@@ -1,0 +1,20 @@
+/* types.h - the system workflows and activities that this server serves; types.c lists them. */
+#ifndef CADENZA_SYSTEM_TYPES_H
+#define CADENZA_SYSTEM_TYPES_H
+
+#include "system/worker.h"
+
+/* diagnostics.c: what is wrong with a run. */
+extern const struct system_workflow diagnostics_workflow;
+extern const struct system_activity diagnostics_activity;
+
+/* bulk.c, bulk_activity.c: the same done to many runs. */
+extern const struct system_workflow bulk_workflow, bulk_workflow_v2;
+extern const struct system_activity bulk_activity, bulk_activity_v2;
+
+/* deprecation.c, deprecation_steps.c: a domain is deprecated. */
+extern const struct system_workflow deprecation_workflow;
+extern const struct system_activity deprecation_check, deprecation_archival, deprecation_mark,
+    deprecation_terminate, deprecation_count;
+
+#endif
