@@ -250,6 +250,8 @@
       "How long a task waits for a poller of its isolation group.")                                \
     X(DYNAMIC_ISOLATION_WINDOW, "matching.taskIsolationPollerWindow", KEY_DURATION, "2s",          \
       "domainName taskListName taskType",                                                          \
-      "A group without a poller for this long is not waited for.")
+      "A group without a poller for this long is not waited for.")                                 \
+    X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
+      "Schedules of the domain fire. (Cadence: false.)")
 
 #endif

@@ -7,11 +7,13 @@
 
 static const struct system_workflow *const workflows[] = {
     &diagnostics_workflow,
+    &schedule_workflow,
     NULL,
 };
 
 static const struct system_activity *const activities[] = {
     &diagnostics_activity,
+    &schedule_activity,
     NULL,
 };
 

@@ -8,4 +8,8 @@
 extern const struct system_workflow diagnostics_workflow;
 extern const struct system_activity diagnostics_activity;
 
+/* schedule.c, schedule_fire.c: a schedule, and what it starts. */
+extern const struct system_workflow schedule_workflow;
+extern const struct system_activity schedule_activity;
+
 #endif
