@@ -218,7 +218,7 @@ backfill(struct schedule_client *client)
 static void
 steer(struct schedule_client *client)
 {
-    find_quiet(client, (int64_t)entropy_below(10 * DAY));
+    find_quiet(client, (int64_t)entropy_below((uint64_t)client->load->pause_max));
     uint64_t what = entropy_below(4);
     if (what < 2)
         rest(client);
@@ -250,12 +250,13 @@ client_main(void *argument)
 }
 
 struct schedule_load *
-schedule_load_start(struct sim *sim, int64_t duration)
+schedule_load_start(struct sim *sim, int64_t duration, int64_t pause_max)
 {
     struct schedule_load *load = memory_zalloc(1, sizeof *load);
     load->sim = sim;
     load->arena = arena_new(0);
     load->until = world_now(sim->world) + duration;
+    load->pause_max = pause_max;
     host_start(sim->client, client_main, load);
     return load;
 }

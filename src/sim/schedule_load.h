@@ -18,6 +18,7 @@ struct schedule_load {
     struct arena *arena;
     int64_t until;       /* world time at which it stops to steer */
     int64_t wall_offset; /* of the hosts' wall clock from the world's, once the client runs */
+    int64_t pause_max;   /* seconds between two wishes */
     struct model models[SCHEDULE_STORIES];
     struct verdict verdict;
     unsigned calls, failed, pauses, updates, backfills, runs;
@@ -25,8 +26,9 @@ struct schedule_load {
     bool is_over;
 };
 
-/* Starts the client; it steers until so much world time has passed. */
-struct schedule_load *schedule_load_start(struct sim *sim, int64_t duration);
+/* Starts the client; it steers every few days (seconds, at most) until so much world time has
+ * passed. */
+struct schedule_load *schedule_load_start(struct sim *sim, int64_t duration, int64_t pause_max);
 /* What each schedule has started, compared with the model; NULL: all is right. Drives the world. */
 const char *schedule_load_verify(struct schedule_load *load);
 void schedule_load_free(struct schedule_load *load);
