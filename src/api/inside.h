@@ -189,6 +189,15 @@ struct error *api_get_history(struct rpc_call *call);
 struct error *api_query_workflow(struct rpc_call *call);
 struct error *api_diagnose_workflow(struct rpc_call *call);
 
+struct error *api_create_schedule(struct rpc_call *call);
+struct error *api_describe_schedule(struct rpc_call *call);
+struct error *api_list_schedules(struct rpc_call *call);
+struct error *api_update_schedule(struct rpc_call *call);
+struct error *api_delete_schedule(struct rpc_call *call);
+struct error *api_pause_schedule(struct rpc_call *call);
+struct error *api_unpause_schedule(struct rpc_call *call);
+struct error *api_backfill_schedule(struct rpc_call *call);
+
 struct error *api_poll_decision(struct rpc_call *call);
 struct error *api_poll_activity(struct rpc_call *call);
 struct error *api_complete_decision(struct rpc_call *call);

@@ -265,6 +265,8 @@
     X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
       "false", "", "Calls that are not authorized are logged, and let in.")                        \
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
-      "Records of operators' calls that are kept.")
+      "Records of operators' calls that are kept.")                                                \
+    X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
+      "Schedules of the domain fire. (Cadence: false.)")
 
 #endif

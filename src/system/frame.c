@@ -76,12 +76,25 @@ system_find_activity(const struct system_frame *frame, const char *domain_id, co
     return NULL;
 }
 
+/* Before the parts are there nobody can say; it is asked again. */
+static bool
+is_on(const struct system_frame *frame, const char *domain_id, const char *list)
+{
+    for (const struct system_workflow *const *at = frame->types->workflows; *at != NULL; at++) {
+        if ((*at)->is_on == NULL || strcmp((*at)->list, list) != 0)
+            continue;
+        if (frame->parts.domains == NULL || !(*at)->is_on(&frame->parts, domain_id))
+            return false;
+    }
+    return true;
+}
+
 void
 system_wanted(struct system_frame *frame, const char *domain_id, const char *list,
               enum task_type type)
 {
     struct system_loop *loop = loop_here(frame);
-    if (!loop->is_stopping)
+    if (!loop->is_stopping && is_on(frame, domain_id, list))
         site_want(loop, domain_id, list, type);
 }
 

@@ -16,5 +16,8 @@ extern const struct system_activity bulk_activity, bulk_activity_v2;
 extern const struct system_workflow deprecation_workflow;
 extern const struct system_activity deprecation_check, deprecation_archival, deprecation_mark,
     deprecation_terminate, deprecation_count;
+/* schedule.c, schedule_fire.c: a schedule, and what it starts. */
+extern const struct system_workflow schedule_workflow;
+extern const struct system_activity schedule_activity;
 
 #endif

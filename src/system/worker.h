@@ -65,6 +65,9 @@ struct system_workflow {
     /* Answers a query; NULL: it knows none. Pure. Error: what the asker is told. */
     struct error *(*query)(void *state, const char *type, struct slice arguments,
                            struct arena *arena, struct slice *answer);
+    /* Is the list worked on in this domain just now? What waits there goes on waiting if not. NULL:
+     * it is. No yield. */
+    bool (*is_on)(const struct system_parts *parts, const char *domain_id);
 };
 
 /* One more decision of any kind; its attributes are the caller's to set. */

@@ -1,0 +1,558 @@
+/* schedule_test.c - schedules as their users see them: made, told, changed, listed, deleted. What
+ * they do about overlaps is schedule_overlap_test.c. */
+#include "system/scheduling.h"
+
+#include "fiber/mark.h"
+#include "fiber/sim/world.h"
+#include "wire/maps.h"
+
+#define NO_TOKEN ((ProtobufCBinaryData){0})
+
+static int64_t
+seconds_of(const GOOGLE(Timestamp) *time)
+{
+    return time == NULL ? 0 : time->seconds;
+}
+
+/* --- made and told ---- */
+
+static API(Memo) *
+memo_of(struct fixture *fixture, const char *key)
+{
+    API(Memo) *memo = message_new(fixture->arena, API_TYPE(memo));
+    memo->n_fields = 1;
+    memo->fields = arena_zalloc(fixture->arena, 1, sizeof memo->fields[0]);
+    memo->fields[0] = message_new(fixture->arena, API_TYPE(memo__fields_entry));
+    memo->fields[0]->key = (char *)key;
+    memo->fields[0]->value = fixture_payload(fixture, "\"m\"");
+    return memo;
+}
+
+static API(CreateScheduleRequest) *
+make_full(struct fixture *fixture)
+{
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "full", "@every 30s");
+    API(ScheduleAction__StartWorkflowAction) *action = request->action->start_workflow;
+    int64_t start = clock_wall() + 120 * NS_PER_S;
+    request->spec->start_time = presence_make_timestamp(fixture->arena, start);
+    request->spec->end_time = presence_make_timestamp(fixture->arena, start + 3600 * NS_PER_S);
+    request->spec->jitter = presence_make_duration(fixture->arena, 15);
+    action->input = fixture_payload(fixture, "\"hello\"");
+    action->workflow_id_prefix = "prefix-";
+    action->retry_policy = message_new(fixture->arena, API_TYPE(retry_policy));
+    action->retry_policy->initial_interval = presence_make_duration(fixture->arena, 1);
+    action->retry_policy->backoff_coefficient = 2;
+    action->retry_policy->maximum_attempts = 3;
+    action->memo = memo_of(fixture, "action");
+    action->search_attributes = listing_attributes(fixture, "CustomKeywordField", "\"sa\"");
+    request->policies->overlap_policy = OVERLAP(BUFFER);
+    request->policies->catch_up_policy = CATCH_UP(ONE);
+    request->policies->catch_up_window = presence_make_duration(fixture->arena, 3600);
+    request->policies->pause_on_failure = true;
+    request->policies->buffer_limit = 5;
+    request->memo = memo_of(fixture, "schedule");
+    request->search_attributes = listing_attributes(fixture, "CustomIntField", "7");
+    return request;
+}
+
+static void
+expect_same(struct fixture *fixture, const ProtobufCMessage *one, const ProtobufCMessage *other)
+{
+    EXPECT(other != NULL);
+    EXPECT(slice_equal(message_encode(fixture->arena, one), message_encode(fixture->arena, other)));
+}
+
+static void
+round_trip(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    const API(CreateScheduleRequest) *request = make_full(fixture);
+    int64_t now = clock_wall();
+    scheduling_create(fixture, request);
+    for (int i = 0; i < 2; i++) { /* before and after its first decision */
+        const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "full");
+        expect_same(fixture, &request->spec->base, &told->spec->base);
+        expect_same(fixture, &request->action->base, &told->action->base);
+        expect_same(fixture, &request->policies->base, &told->policies->base);
+        expect_same(fixture, &request->memo->base, &told->memo->base);
+        expect_same(fixture, &request->search_attributes->base, &told->search_attributes->base);
+        EXPECT(!told->state->paused && told->state->pause_info == NULL);
+        EXPECT_EQ(told->info->total_runs, 0);
+        EXPECT(seconds_of(told->info->create_time) - now / NS_PER_S <= 1);
+        EXPECT_EQ(seconds_of(told->info->next_run_time),
+                  (now + 120 * NS_PER_S + NS_PER_S - 1) / NS_PER_S - 1 + 30);
+        EXPECT(told->info->last_run_time == NULL);
+        scheduling_wait(fixture, 5);
+    }
+    const API(WorkflowExecutionInfo) *run = list_one(fixture, "cadence-scheduler:full");
+    EXPECT_TEXT(run->type->name, "cadence-scheduler");
+}
+
+TEST(schedule, describe_tells_all_that_was_given_and_needs_no_decision_before, "A-271")
+{
+    fixture_run(round_trip);
+}
+
+static void
+twice(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    scheduling_create(fixture, scheduling_new(fixture, "one", "@hourly"));
+    struct error *err = scheduling_try(fixture, scheduling_new(fixture, "one", "@daily"));
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "schedule \"one\" already exists in domain \"orders\"");
+    scheduling_delete(fixture, "one");
+    scheduling_create(fixture, scheduling_new(fixture, "one", "@daily")); /* at once */
+    EXPECT_TEXT(scheduling_describe(fixture, "one")->spec->cron_expression, "@daily");
+}
+
+TEST(schedule, an_id_is_taken_until_its_schedule_is_deleted, "A-266")
+{
+    fixture_run(twice);
+}
+
+/* --- refused ---- */
+
+static void
+expect_refused(struct fixture *fixture, const API(CreateScheduleRequest) *request,
+               const char *sentence)
+{
+    struct error *err = scheduling_try(fixture, request);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, sentence);
+}
+
+static void
+lacking(struct fixture *fixture)
+{
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "", "@hourly");
+    expect_refused(fixture, request, "ScheduleID is not set on request.");
+    request->schedule_id = "bad";
+    request->domain = "";
+    expect_refused(fixture, request, "Domain not set on request.");
+    request->domain = "orders";
+    API(ScheduleSpec) *spec = request->spec;
+    request->spec = NULL;
+    expect_refused(fixture, request, "Spec is not set on request.");
+    request->spec = spec;
+    spec->cron_expression = "";
+    expect_refused(fixture, request, "CronExpression is not set on request.");
+    spec->cron_expression = "* * *";
+    expect_refused(fixture, request,
+                   "Invalid CronSchedule, failed to parse: \"* * *\", err: expected exactly 5 "
+                   "fields, found 3: [* * *]");
+    spec->cron_expression = "@hourly";
+    API(ScheduleAction) *action = request->action;
+    request->action = NULL;
+    expect_refused(fixture, request, "Action.StartWorkflow is not set on request.");
+    request->action = message_new(fixture->arena, API_TYPE(schedule_action));
+    expect_refused(fixture, request, "Action.StartWorkflow is not set on request.");
+    request->action = action;
+    EXPECT_OK(scheduling_try(fixture, request));
+}
+
+TEST(schedule, what_lacks_is_told, "A-267")
+{
+    fixture_run(lacking);
+}
+
+static void
+contradicting(struct fixture *fixture)
+{
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "bad", "@hourly");
+    request->spec->start_time = presence_make_timestamp(fixture->arena, 5 * NS_PER_S);
+    request->spec->end_time = presence_make_timestamp(fixture->arena, 5 * NS_PER_S);
+    expect_refused(fixture, request, "Spec.EndTime must be after Spec.StartTime.");
+    request->spec->start_time = NULL;
+    request->policies->overlap_policy = OVERLAP(SKIP_NEW);
+    request->policies->catch_up_policy = CATCH_UP(ALL);
+    expect_refused(fixture, request,
+                   "SKIP_NEW overlap policy with CATCH_UP_ALL catch-up policy is invalid: "
+                   "caught-up fires would be immediately skipped due to overlap with the previous "
+                   "run.");
+    request->policies->catch_up_policy = CATCH_UP(ONE);
+    request->search_attributes = listing_attributes(fixture, "CadenceScheduleState", "\"active\"");
+    expect_refused(fixture, request,
+                   "search attribute key \"CadenceScheduleState\" is reserved for internal use");
+    request->search_attributes = NULL;
+    request->policies->overlap_policy = 77;
+    EXPECT_KIND(scheduling_try(fixture, request), ERR_BAD_REQUEST);
+}
+
+TEST(schedule, what_contradicts_itself_is_refused, "A-268", "A-269", "A-270")
+{
+    fixture_run(contradicting);
+}
+
+static void
+unknown(struct fixture *fixture)
+{
+    static const char *const text = "schedule \"nobody\" not found in domain \"orders\"";
+    API(DescribeScheduleRequest) *describe =
+        message_new(fixture->arena, API_TYPE(describe_schedule_request));
+    API(PauseScheduleRequest) *pause =
+        message_new(fixture->arena, API_TYPE(pause_schedule_request));
+    API(UnpauseScheduleRequest) *unpause =
+        message_new(fixture->arena, API_TYPE(unpause_schedule_request));
+    API(UpdateScheduleRequest) *update = scheduling_update(fixture, "nobody");
+    describe->domain = pause->domain = unpause->domain = "orders";
+    describe->schedule_id = pause->schedule_id = unpause->schedule_id = "nobody";
+    update->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
+    const struct {
+        const char *method;
+        const ProtobufCMessage *request;
+        const ProtobufCMessageDescriptor *type;
+    } calls[] = {
+        {"DescribeSchedule", &describe->base, API_TYPE(describe_schedule_response)},
+        {"PauseSchedule", &pause->base, API_TYPE(pause_schedule_response)},
+        {"UnpauseSchedule", &unpause->base, API_TYPE(unpause_schedule_response)},
+        {"UpdateSchedule", &update->base, API_TYPE(update_schedule_response)},
+        {"BackfillSchedule", &scheduling_backfill(fixture, "nobody", 10, 5)->base,
+         API_TYPE(backfill_schedule_response)},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        ProtobufCMessage *response;
+        struct error *err =
+            scheduling_send(fixture, calls[i].method, calls[i].request, calls[i].type, &response);
+        EXPECT_KIND(err, ERR_ENTITY_NOT_EXISTS);
+        EXPECT_TEXT(err->message, text);
+    }
+    scheduling_delete(fixture, "nobody");
+}
+
+TEST(schedule, one_that_is_not_there_is_not_found_but_can_be_deleted, "A-282", "A-280")
+{
+    fixture_run(unknown);
+}
+
+/* --- firing ---- */
+
+static void
+fires(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "five", "@every 5s");
+    request->action->start_workflow->workflow_id_prefix = "shop";
+    request->action->start_workflow->search_attributes =
+        listing_attributes(fixture, "CustomKeywordField", "\"mine\"");
+    scheduling_create(fixture, request);
+    int64_t created = seconds_of(scheduling_describe(fixture, "five")->info->create_time);
+    const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_TEXT(task->workflow_type->name, "order");
+    EXPECT_EQ(strncmp(task->workflow_execution->workflow_id, "shop-20", 7), 0);
+    scheduling_wait(fixture, 1);
+    EXPECT(clock_wall() / NS_PER_S - created <= 8); /* on time */
+    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "five");
+    EXPECT_EQ(told->info->total_runs, 1);
+    EXPECT_EQ(seconds_of(told->info->last_run_time), created + 5);
+    EXPECT_EQ(seconds_of(told->info->next_run_time), created + 10);
+    EXPECT_EQ(told->info->running_workflow_count, 1);
+    EXPECT_EQ(scheduling_count_where(
+                  fixture, "CadenceScheduleID = 'five' and CadenceScheduleIsBackfill = false and "
+                           "CustomKeywordField = 'mine' and CloseTime = missing"),
+              1);
+    const API(WorkflowExecutionInfo) *run =
+        list_one(fixture, task->workflow_execution->workflow_id);
+    const API(SearchAttributes__IndexedFieldsEntry) *time =
+        wire_map_find(run->search_attributes->indexed_fields,
+                      run->search_attributes->n_indexed_fields, "CadenceScheduleTime");
+    EXPECT(time != NULL);
+    const char *text = arena_text_of(fixture->arena, presence_read_payload(time->value).bytes);
+    EXPECT_TEXT(arena_format(fixture->arena, "\"%s\"",
+                             task->workflow_execution->workflow_id + strlen("shop-")),
+                text);
+    EXPECT_EQ(scheduling_count_where(fixture, "CadenceScheduleBackfillID = missing and "
+                                              "CadenceScheduleID = 'five'"),
+              1);
+}
+
+TEST(schedule, a_schedule_starts_its_workflow_on_time_and_marks_it, "A-272", "A-273")
+{
+    fixture_run(fires);
+}
+
+static void
+jitters_and_ends(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "late", "* * * * *");
+    int64_t minute = clock_wall() / (60 * NS_PER_S) * 60;
+    request->policies->overlap_policy = OVERLAP(CONCURRENT);
+    request->spec->jitter = presence_make_duration(fixture->arena, 50);
+    request->spec->end_time =
+        presence_make_timestamp(fixture->arena, (minute + 300) * NS_PER_S + 1);
+    scheduling_create(fixture, request);
+    bool is_delayed = false;
+    for (int i = 0; i < 5; i++) {
+        const API(PollForDecisionTaskResponse) *task = NULL;
+        do
+            task = poll_decision(fixture, "work");
+        while (task->task_token.len == 0);
+        int64_t late = clock_wall() / NS_PER_S - (minute + 60 * (i + 1));
+        EXPECT(late >= 0 && late <= 52);
+        is_delayed |= late > 2;
+        run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
+    }
+    EXPECT(is_delayed);
+    scheduling_wait(fixture, 600);
+    EXPECT_EQ(scheduling_count(fixture, "late"), 5);
+    EXPECT_EQ(scheduling_list(fixture, 0, NO_TOKEN)->n_schedules, 0); /* it has come to its end */
+}
+
+TEST(schedule, jitter_delays_each_fire_and_the_end_time_is_the_last, "A-284")
+{
+    fixture_run(jitters_and_ends);
+}
+
+static void
+switched_off(struct fixture *fixture)
+{
+    fixture_set(fixture, "worker.enableScheduler: [{value: false, constraints: {domainName: "
+                         "orders}}]\n");
+    scheduling_open(fixture);
+    scheduling_create(fixture, scheduling_new(fixture, "off", "@every 10s"));
+    scheduling_wait(fixture, 120);
+    EXPECT_EQ(scheduling_describe(fixture, "off")->info->total_runs, 0);
+    EXPECT_EQ(scheduling_count(fixture, "off"), 0);
+    fixture_set(fixture, "worker.enableScheduler: [{value: true, constraints: {domainName: "
+                         "orders}}]\n");
+    scheduling_wait(fixture, 60);
+    EXPECT(scheduling_describe(fixture, "off")->info->total_runs > 0);
+}
+
+TEST(schedule, a_domain_may_have_its_schedules_switched_off, "A-285")
+{
+    fixture_run(switched_off);
+}
+
+/* --- paused ---- */
+
+static void
+pauses(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "rest", "@every 10s");
+    request->policies->overlap_policy = OVERLAP(CONCURRENT);
+    scheduling_create(fixture, request);
+    scheduling_wait(fixture, 25);
+    scheduling_pause(fixture, "rest", "sale");
+    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "rest");
+    EXPECT(told->state->paused);
+    EXPECT_TEXT(told->state->pause_info->reason, "sale");
+    EXPECT_TEXT(told->state->pause_info->paused_by, "somebody");
+    EXPECT(clock_wall() / NS_PER_S - seconds_of(told->state->pause_info->paused_at) <= 1);
+    EXPECT_EQ(told->info->total_runs, 2);
+    scheduling_wait(fixture, 50); /* 30, 40, 50, 60, 70 */
+    EXPECT_EQ(scheduling_count(fixture, "rest"), 2);
+    scheduling_unpause(fixture, "rest", CATCH_UP(INVALID)); /* its own: skip */
+    scheduling_wait(fixture, 2);
+    told = scheduling_describe(fixture, "rest");
+    EXPECT(!told->state->paused && told->state->pause_info == NULL);
+    EXPECT_EQ(told->info->missed_runs, 5);
+    EXPECT_EQ(told->info->total_runs, 2);
+    scheduling_wait(fixture, 5); /* 80 */
+    EXPECT_EQ(scheduling_describe(fixture, "rest")->info->total_runs, 3);
+    scheduling_pause(fixture, "rest", "");
+    scheduling_wait(fixture, 50); /* 90 ... 130 */
+    scheduling_unpause(fixture, "rest", CATCH_UP(ALL));
+    scheduling_wait(fixture, 2);
+    told = scheduling_describe(fixture, "rest");
+    EXPECT_EQ(told->info->total_runs, 8);
+    EXPECT_EQ(told->info->missed_runs, 5);
+    scheduling_pause(fixture, "rest", "");
+    scheduling_wait(fixture, 50); /* 140 ... 180 */
+    scheduling_unpause(fixture, "rest", CATCH_UP(ONE));
+    scheduling_wait(fixture, 2);
+    told = scheduling_describe(fixture, "rest");
+    EXPECT_EQ(told->info->total_runs, 9);
+    EXPECT_EQ(told->info->missed_runs, 9);
+    EXPECT_EQ(scheduling_count(fixture, "rest"), 9);
+}
+
+TEST(schedule, a_paused_schedule_starts_nothing_and_catches_up_as_it_is_told, "A-275", "A-276")
+{
+    fixture_run(pauses);
+}
+
+static void
+paused_from_the_start(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    API(CreateScheduleRequest) *request = scheduling_new(fixture, "later", "@every 10s");
+    request->state = message_new(fixture->arena, API_TYPE(schedule_state));
+    request->state->paused = true;
+    request->state->pause_info = message_new(fixture->arena, API_TYPE(schedule_pause_info));
+    request->state->pause_info->reason = "not yet";
+    request->state->pause_info->paused_by = "me";
+    scheduling_create(fixture, request);
+    scheduling_wait(fixture, 35);
+    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "later");
+    EXPECT(told->state->paused);
+    EXPECT_TEXT(told->state->pause_info->reason, "not yet");
+    EXPECT_TEXT(told->state->pause_info->paused_by, "me");
+    EXPECT_EQ(seconds_of(told->state->pause_info->paused_at), seconds_of(told->info->create_time));
+    EXPECT(scheduling_list(fixture, 0, NO_TOKEN)->schedules[0]->state->paused);
+    EXPECT_EQ(scheduling_count(fixture, "later"), 0);
+    scheduling_unpause(fixture, "later", CATCH_UP(INVALID));
+    scheduling_wait(fixture, 10);
+    EXPECT_EQ(scheduling_count(fixture, "later"), 1);
+    EXPECT(!scheduling_list(fixture, 0, NO_TOKEN)->schedules[0]->state->paused);
+}
+
+TEST(schedule, a_schedule_may_be_paused_from_the_start, "A-283")
+{
+    fixture_run(paused_from_the_start);
+}
+
+/* --- updated ---- */
+
+static void
+updates(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    const API(CreateScheduleRequest) *created = scheduling_new(fixture, "old", "@every 1h");
+    scheduling_create(fixture, created);
+    API(UpdateScheduleRequest) *request = scheduling_update(fixture, "old");
+    API(UpdateScheduleResponse) *response;
+    struct error *err = scheduling_send(fixture, "UpdateSchedule", &request->base,
+                                        API_TYPE(update_schedule_response), &response);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "At least one of Spec, Action, Policies, or SearchAttributes must be "
+                              "set on request.");
+    scheduling_wait(fixture, 3);
+    request->spec = message_new(fixture->arena, API_TYPE(schedule_spec));
+    request->spec->cron_expression = "@every 10s";
+    scheduling_send_update(fixture, request);
+    const API(DescribeScheduleResponse) *told = scheduling_describe(fixture, "old");
+    EXPECT_TEXT(told->spec->cron_expression, "@every 10s");
+    expect_same(fixture, &created->action->base, &told->action->base);
+    EXPECT_EQ(seconds_of(told->info->last_update_time) - seconds_of(told->info->create_time), 3);
+    request->spec = NULL;
+    request->policies = message_new(fixture->arena, API_TYPE(schedule_policies));
+    request->policies->overlap_policy = OVERLAP(CONCURRENT);
+    request->policies->concurrency_limit = 2;
+    scheduling_send_update(fixture, request);
+    told = scheduling_describe(fixture, "old");
+    EXPECT_TEXT(told->spec->cron_expression, "@every 10s");
+    expect_same(fixture, &request->policies->base, &told->policies->base);
+    scheduling_wait(fixture, 35); /* at 13, 23; then two are running */
+    told = scheduling_describe(fixture, "old");
+    EXPECT_EQ(told->info->total_runs, 2);
+    EXPECT_EQ(told->info->skipped_runs, 1);
+    EXPECT_EQ(told->info->running_workflow_count, 2);
+    const API(ListSchedulesResponse) *list = scheduling_list(fixture, 0, NO_TOKEN);
+    EXPECT_TEXT(list->schedules[0]->cron_expression, "@every 10s");
+}
+
+TEST(schedule, an_update_replaces_what_it_has_and_keeps_the_rest, "A-277")
+{
+    fixture_run(updates);
+}
+
+/* --- lists ---- */
+
+static void
+lists(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    for (int i = 0; i < 12; i++)
+        scheduling_create(fixture,
+                          scheduling_new(fixture, arena_format(fixture->arena, "s%02d", i),
+                                         i == 3 ? "CRON_TZ=Europe/Paris 0 5 * * *" : "@hourly"));
+    run_start(fixture, "other");
+    const API(ListSchedulesResponse) *first = scheduling_list(fixture, 0, NO_TOKEN);
+    EXPECT_EQ(first->n_schedules, 10);
+    const API(ListSchedulesResponse) *second = scheduling_list(fixture, 0, first->next_page_token);
+    EXPECT_EQ(second->n_schedules, 2);
+    EXPECT_EQ(second->next_page_token.len, 0);
+    const API(ListSchedulesResponse) *all = scheduling_list(fixture, 50, NO_TOKEN);
+    EXPECT_EQ(all->n_schedules, 12);
+    for (size_t i = 0; i < all->n_schedules; i++) {
+        const API(ScheduleListEntry) *entry = all->schedules[i];
+        EXPECT_TEXT(entry->workflow_type->name, "order");
+        EXPECT(!entry->state->paused);
+        EXPECT_TEXT(entry->cron_expression, strcmp(entry->schedule_id, "s03") == 0
+                                                ? "CRON_TZ=Europe/Paris 0 5 * * *"
+                                                : "@hourly");
+    }
+    scheduling_delete(fixture, "s03");
+    scheduling_wait(fixture, 2);
+    EXPECT_EQ(scheduling_list(fixture, 50, NO_TOKEN)->n_schedules, 11);
+    EXPECT_TEXT(list_closed_ids(fixture), "cadence-scheduler:s03");
+}
+
+TEST(schedule, lists_show_schedules_that_are_there_and_nothing_else, "A-281", "A-280")
+{
+    fixture_run(lists);
+}
+
+/* --- backfills ---- */
+
+static void
+backfills(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    API(CreateScheduleRequest) *create = scheduling_new(fixture, "past", "0 * * * *");
+    create->policies->overlap_policy = OVERLAP(SKIP_NEW);
+    scheduling_create(fixture, create);
+    API(BackfillScheduleRequest) *request = scheduling_backfill(fixture, "past", 0, 10);
+    struct error *err = scheduling_send_backfill(fixture, request);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, "EndTime must be after StartTime.");
+    request = scheduling_backfill(fixture, "past", 1000 * 3600, 0); /* a thousand hours */
+    request->overlap_policy = OVERLAP(CONCURRENT);
+    request->backfill_id = "lost";
+    for (int i = 0; i < 3; i++)
+        EXPECT_OK(scheduling_send_backfill(fixture, request));
+    const API(ScheduleInfo) *info = scheduling_describe(fixture, "past")->info;
+    EXPECT_EQ(info->n_ongoing_backfills, 1);
+    EXPECT_TEXT(info->ongoing_backfills[0]->backfill_id, "lost");
+    EXPECT_EQ(info->ongoing_backfills[0]->runs_total, 1000);
+    EXPECT(info->ongoing_backfills[0]->runs_completed < 1000);
+    scheduling_wait(fixture, 60);
+    EXPECT_OK(scheduling_send_backfill(fixture, request)); /* it is remembered */
+    scheduling_wait(fixture, 60);
+    info = scheduling_describe(fixture, "past")->info;
+    EXPECT_EQ(info->n_ongoing_backfills, 0);
+    EXPECT_EQ(info->total_runs, 1000);
+    EXPECT_EQ(scheduling_count_where(fixture, "CadenceScheduleBackfillID = 'lost' and "
+                                              "CadenceScheduleIsBackfill = true"),
+              1000);
+    scheduling_pause(fixture, "past", "");
+    for (int i = 0; i < 10; i++) {
+        request->backfill_id = arena_format(fixture->arena, "b%d", i);
+        EXPECT_OK(scheduling_send_backfill(fixture, request));
+    }
+    request->backfill_id = "b10";
+    EXPECT_KIND(scheduling_send_backfill(fixture, request), ERR_LIMIT_EXCEEDED);
+    EXPECT_EQ(scheduling_describe(fixture, "past")->info->n_ongoing_backfills, 10);
+}
+
+TEST(schedule, a_backfill_starts_each_time_of_its_range_once, "A-278")
+{
+    fixture_run(backfills);
+}
+
+/* --- deleted ---- */
+
+static void
+deletes(struct fixture *fixture)
+{
+    scheduling_open(fixture);
+    scheduling_create(fixture, scheduling_new(fixture, "gone", "@every 10s"));
+    scheduling_wait(fixture, 15);
+    scheduling_delete(fixture, "gone");
+    scheduling_wait(fixture, 2);
+    EXPECT_EQ(scheduling_list(fixture, 0, NO_TOKEN)->n_schedules, 0);
+    EXPECT_EQ(scheduling_count_where(fixture, "WorkflowID = 'cadence-scheduler:gone' and "
+                                              "CloseStatus = 'COMPLETED'"),
+              1);
+    scheduling_wait(fixture, 60);
+    EXPECT_EQ(scheduling_count(fixture, "gone"), 1);
+    scheduling_delete(fixture, "gone");
+}
+
+TEST(schedule, a_deleted_schedule_closes_its_run_and_starts_nothing_more, "A-280")
+{
+    fixture_run(deletes);
+}
