@@ -67,7 +67,10 @@
     X(rows_for_lists_go_when_they_are_safe)                                                        \
     X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
     X(lists_that_were_made_anew_in_part_are_begun_again)                                           \
-    X(lists_of_a_time_that_has_not_been_are_made_anew)
+    X(lists_of_a_time_that_has_not_been_are_made_anew)                                             \
+    X(a_history_that_was_just_written_is_recalled_as_it_is_stored)                                 \
+    X(what_is_not_durable_is_not_recalled)                                                         \
+    X(histories_in_memory_are_bounded)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)
