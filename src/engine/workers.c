@@ -6,11 +6,13 @@
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "route/route.h"
+#include "wire/errors.h"
 
 /* --- starts ---- */
 
 struct start_task_wish {
     struct shard *shard;
+    const struct task *task;
     struct task_name name;
     const char *request_id, *identity;
     struct decision_start *decision;
@@ -28,10 +30,25 @@ decide_start_decision(void *context, struct step *step)
     return err;
 }
 
+/* A list may have stored the task of a step that was never durable: what has its id now may be
+ * another activity, of another list. */
+static bool
+is_of_list(const struct step *step, const struct task *task)
+{
+    const STORED(PendingActivity) *activity =
+        run_find_activity(mutation_run(step->mutation), task->schedule_id);
+    return activity == NULL || activity->task_list == NULL ||
+           strcmp(activity->task_list->name, task->list) == 0;
+}
+
 static struct error *
 decide_start_activity(void *context, struct step *step)
 {
     struct start_task_wish *wish = context;
+    if (!is_of_list(step, wish->task)) {
+        mark("task_of_another_list");
+        return errors_entity_not_exists(step->arena, NULL, "The activity is on another list.");
+    }
     return command_start_activity(step, &wish->name, wish->request_id, wish->identity,
                                   wish->activity);
 }
@@ -59,6 +76,7 @@ start_task(struct engine *engine, const struct task *task, struct start_task_wis
 {
     uint32_t number = engine_shard_of(engine, task->workflow_id);
     wish->shard = engine_shard(engine, number);
+    wish->task = task;
     wish->name = (struct task_name){
         .schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""};
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},

@@ -23,7 +23,7 @@
     X(a_range_is_renewed_before_it_is_used_up)                                                     \
     X(everything_is_there_after_a_restart)                                                         \
     X(a_domain_that_is_active_elsewhere_is_refused)                                                \
-    X(a_task_is_offered_once_its_step_is_durable)                                                  \
+    X(a_task_is_offered_at_once_and_started_when_its_step_is_durable)                              \
     X(a_refused_task_is_offered_again)                                                             \
     X(a_lost_shard_offers_its_tasks_again)                                                         \
     X(rows_beyond_memory_are_read_later)                                                           \
@@ -33,6 +33,7 @@
     X(a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list)                  \
     X(the_task_of_a_closed_run_goes_with_it)                                                       \
     X(work_elsewhere_is_tried_again_until_it_is_done)                                              \
+    X(work_elsewhere_is_begun_when_its_row_is_durable)                                             \
     X(work_elsewhere_goes_on_in_portions)                                                          \
     X(work_elsewhere_is_begun_again_by_the_next_owner)                                             \
     X(work_elsewhere_is_bounded_and_is_stopped)                                                    \
