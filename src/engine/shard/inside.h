@@ -487,9 +487,10 @@ bool pace_holds(struct tenure *tenure, struct transfer *transfer);
 /* Takes the turn of a task that goes to a worker without a row; `context` is the tenure. See
  * struct facts. */
 bool pace_take(void *context, const char *domain_id, const char *workflow_id);
-/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING; returns when the next one's is.
- */
-int64_t pace_wake(struct tenure *tenure);
+/* Moves those whose turn it is to `waiting`, as TRANSFER_WAITING. */
+void pace_wake(struct tenure *tenure);
+/* When the next one's is, or the limits want to know the time; NEVER: nobody waits. */
+int64_t pace_next(const struct tenure *tenure);
 /* Reads the next tasks of queues whose tasks are parked. Yields. */
 void pace_feed(struct tenure *tenure, struct arena *arena);
 

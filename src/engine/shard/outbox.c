@@ -546,9 +546,10 @@ outbox_work(struct tenure *tenure, struct arena *arena)
     int64_t read_time = outbox_read_on(tenure, arena);
     int64_t parking_time = parking_work(tenure);
     pace_feed(tenure, arena);
-    int64_t pace_time = pace_wake(tenure);
+    pace_wake(tenure);
     outbox_offer(tenure);
     int64_t errand_time = errands_wake(tenure);
+    int64_t pace_time = pace_next(tenure); /* what was just offered may have to wait for its turn */
     /* What was parked by that has made room. */
     if (read_time == NEVER && outbox_may_read(outbox))
         read_time = now;

@@ -234,7 +234,7 @@ tick(struct tenure *tenure, int64_t now)
     pace->tick_time = limits_is_idle(limits) ? NEVER : now + NS_PER_S;
 }
 
-int64_t
+void
 pace_wake(struct tenure *tenure)
 {
     struct pace *pace = &tenure->outbox.pace;
@@ -257,9 +257,16 @@ pace_wake(struct tenure *tenure)
     }
     if (pace->tick_time <= now)
         tick(tenure, now);
+}
+
+int64_t
+pace_next(const struct tenure *tenure)
+{
+    const struct pace *pace = &tenure->outbox.pace;
+    const struct priority_node *first = priority_first(&pace->turns);
     int64_t next = first == NULL ? NEVER : first->key;
     if (!list_is_empty(&pace->hungry))
-        next = now;
+        next = clock_monotonic();
     return next < pace->tick_time ? next : pace->tick_time;
 }
 
