@@ -64,6 +64,11 @@ read_first_page(struct api *api, const struct started_decision *decision, struct
         *page = (struct history_page){.next_event_id = range.to_event_id};
         return NULL;
     }
+    if (start->recent.count > 0) {
+        *page = start->recent;
+        history_page_cut(page, range.nodes_max);
+        return NULL;
+    }
     struct error *err = engine_read_history(engine, &range, arena, page);
     if (err == NULL || err->kind != ERR_CORRUPT || start->first_event_id == 1)
         return err;

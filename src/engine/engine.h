@@ -162,6 +162,8 @@ struct history_range {
 };
 must_use struct error *engine_read_history(struct engine *engine, const struct history_range *range,
                                            struct arena *arena, struct history_page *page);
+/* Leaves at most that many batches in the page; 0: all. */
+void history_page_cut(struct history_page *page, size_t nodes_max);
 
 /* --- queries ------------------------------------------------------------------------------------
  */

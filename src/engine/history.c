@@ -47,9 +47,26 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     struct error *err = (is_known ? store_read_history_on : store_read_history)(
         engine->options.store, PARTITION_OF_SHARD(range->shard), &range->branch,
         range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
-    if (err != NULL || range->nodes_max == 0 || page->count <= range->nodes_max)
-        return err;
-    page->count = range->nodes_max;
-    page->next_event_id = page->node[page->count - 1].next_event_id;
-    return NULL;
+    if (err == NULL)
+        history_page_cut(page, range->nodes_max);
+    return err;
+}
+
+void
+history_page_cut(struct history_page *page, size_t nodes_max)
+{
+    if (nodes_max == 0 || page->count <= nodes_max)
+        return;
+    page->count = nodes_max;
+    page->next_event_id = page->node[nodes_max - 1].next_event_id;
+}
+
+void
+engine_recall_history(struct shard *shard, struct arena *arena, struct decision_start *start)
+{
+    struct history_range_wanted wanted = {.branch = start->branch,
+                                          .from_event_id = start->first_event_id,
+                                          .to_event_id = start->next_event_id};
+    if (!shard_recall_history(shard, &wanted, arena, &start->recent))
+        start->recent = (struct history_page){0};
 }

@@ -173,6 +173,8 @@ complete_on_loop(void *argument)
         .key = *call->key, .needs_run = true, .decide = decide_complete_decision, .context = call};
     list_init(&call->taken);
     call->err = shard_step(call->shard, &step, call->arena);
+    if (call->err == NULL && call->answer->has_started_decision)
+        engine_recall_history(call->shard, call->arena, &call->answer->start);
     settle_queries(call);
 }
 

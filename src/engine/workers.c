@@ -5,11 +5,14 @@
 #include "engine/inside.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
+#include "route/route.h"
+#include "wire/errors.h"
 
 /* --- starts ---- */
 
 struct start_task_wish {
     struct shard *shard;
+    const struct task *task;
     struct task_name name;
     const char *request_id, *identity;
     struct decision_start *decision;
@@ -27,19 +30,53 @@ decide_start_decision(void *context, struct step *step)
     return err;
 }
 
+/* A list may have stored the task of a step that was never durable: what has its id now may be
+ * another activity, of another list. */
+static bool
+is_of_list(const struct step *step, const struct task *task)
+{
+    const STORED(PendingActivity) *activity =
+        run_find_activity(mutation_run(step->mutation), task->schedule_id);
+    return activity == NULL || activity->task_list == NULL ||
+           strcmp(activity->task_list->name, task->list) == 0;
+}
+
 static struct error *
 decide_start_activity(void *context, struct step *step)
 {
     struct start_task_wish *wish = context;
+    if (!is_of_list(step, wish->task)) {
+        mark("task_of_another_list");
+        return errors_entity_not_exists(step->arena, NULL, "The activity is on another list.");
+    }
     return command_start_activity(step, &wish->name, wish->request_id, wish->identity,
                                   wish->activity);
+}
+
+struct start_call {
+    const struct shard_step *step;
+    struct start_task_wish *wish;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+start_on_loop(void *argument)
+{
+    struct start_call *call = argument;
+    struct start_task_wish *wish = call->wish;
+    call->err = shard_step(wish->shard, call->step, call->arena);
+    if (call->err == NULL && wish->decision != NULL)
+        engine_recall_history(wish->shard, call->arena, wish->decision);
 }
 
 static struct error *
 start_task(struct engine *engine, const struct task *task, struct start_task_wish *wish,
            struct error *(*decide)(void *context, struct step *step), struct arena *arena)
 {
-    wish->shard = engine_shard(engine, engine_shard_of(engine, task->workflow_id));
+    uint32_t number = engine_shard_of(engine, task->workflow_id);
+    wish->shard = engine_shard(engine, number);
+    wish->task = task;
     wish->name = (struct task_name){
         .schedule_id = task->schedule_id, .attempt = task->attempt, .activity_id = ""};
     struct shard_step step = {.key = {task->run_domain_id, task->workflow_id, task->run_id},
@@ -48,7 +85,10 @@ start_task(struct engine *engine, const struct task *task, struct start_task_wis
                               .task = task,
                               .decide = decide,
                               .context = wish};
-    struct error *err = engine_step(engine, &step, arena);
+    struct start_call call = {.step = &step, .wish = wish, .arena = arena};
+    struct error *err = route_to_shard(number, start_on_loop, &call, arena);
+    if (err == NULL)
+        err = call.err;
     bool is_void =
         err != NULL && (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED ||
                         err->kind == ERR_EVENT_ALREADY_STARTED);

@@ -1,7 +1,8 @@
 /* task.h - a task on its way from the run that has it to the poller that gets it.
  *
- * The engine makes it from an outbox row once that is durable, matching lets it wait, the door that
- * holds the poll records its start with the engine. Owners know this value, not each other. */
+ * The engine makes it with an outbox row, matching lets it wait, the door that holds the poll
+ * records its start with the engine; the answer to that says that all of it is durable. Owners know
+ * this value, not each other. */
 #ifndef CADENZA_ROUTE_TASK_H
 #define CADENZA_ROUTE_TASK_H
 

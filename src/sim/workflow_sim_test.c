@@ -24,6 +24,8 @@ static const char *const marks[] = {
     "shard_taken",
     "shard_lost",
     "task_offered_again",
+    "task_offered_early",
+    "history_recalled",
     "decision_timed_out",
     "activity_retried",
     "alarm_rearmed",
@@ -498,6 +500,8 @@ TEST(workflow_sim, what_was_found_once_stays_fixed)
         struct storm storm = divided_storm(divided_seeds[i]);
         run_storm(&storm);
     }
+    struct storm limited = limited_storm(14);
+    run_storm(&limited);
 }
 
 TEST(workflow_sim, the_same_seed_gives_the_same_trace)

@@ -175,6 +175,9 @@ struct decision_start {
     struct history_branch branch;
     /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
     const API(HistoryEvent) *transient_scheduled, *transient_started;
+    /* The stored history, if the shard has it at hand; else count is 0 and it is to be read. The
+     * shard's, as the queries are. */
+    struct history_page recent;
     /* Queries that the decision carries, by id. The shard's: commands leave them out. */
     API(PollForDecisionTaskResponse__QueriesEntry) **queries;
     size_t query_count;

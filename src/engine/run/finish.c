@@ -114,7 +114,7 @@ encode_events(struct mutation *mutation, size_t first, size_t count)
 
 static void
 put_node(struct mutation *mutation, size_t first, size_t count, struct slice events,
-         struct batch *batch)
+         struct batch *batch, struct effects *effects)
 {
     STORED(RunRecord) *core = mutation->run->core;
     struct history_branch branch = run_branch(mutation->run);
@@ -128,10 +128,11 @@ put_node(struct mutation *mutation, size_t first, size_t count, struct slice eve
     core->last_first_event_id = node.first_event_id;
     core->history_bytes += (int64_t)events.length;
     batch_add_node(batch, &branch, &node);
+    effects->nodes[effects->node_count++] = node;
 }
 
 static void
-put_history(struct mutation *mutation, struct batch *batch)
+put_history(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
     if (mutation->events.count == 0)
         return;
@@ -142,11 +143,13 @@ put_history(struct mutation *mutation, struct batch *batch)
     struct slice all = encode_events(mutation, 0, count);
     bool is_one = mutation->events.items[0]->version == mutation->events.items[count - 1]->version;
     if (all.length <= NODE_BYTES_MAX && is_one) {
-        put_node(mutation, 0, count, all, batch);
+        effects->nodes = arena_alloc(mutation->arena, sizeof *effects->nodes);
+        put_node(mutation, 0, count, all, batch, effects);
     } else {
+        effects->nodes = arena_zalloc(mutation->arena, count, sizeof *effects->nodes);
         for (size_t first = 0, size; first < count; first += size) {
             size = node_size(mutation, first);
-            put_node(mutation, first, size, encode_events(mutation, first, size), batch);
+            put_node(mutation, first, size, encode_events(mutation, first, size), batch, effects);
         }
     }
     const API(HistoryEvent) *last = mutation->events.items[count - 1];
@@ -363,7 +366,7 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
     put_visible(mutation, batch, effects);
     core->format = RUN_RECORD_FORMAT;
     core->last_updated_time = mutation->facts->now;
-    put_history(mutation, batch);
+    put_history(mutation, batch, effects);
     put_outbox(mutation, batch, effects);
     put_records(mutation, batch);
     run_check_core(run);

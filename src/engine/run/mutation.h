@@ -199,6 +199,8 @@ struct effects {
     int64_t alarm_time_old;
     uint64_t alarm_row; /* 0: none new */
     int64_t alarm_time;
+    struct history_node *nodes; /* batches of events that the step has written */
+    size_t node_count;
     uint64_t visible_row; /* lists are to show the run as it is now; 0: they have it */
     bool has_new_events;
     bool is_closed_now; /* the run closed in this step */

@@ -23,7 +23,7 @@
     X(a_range_is_renewed_before_it_is_used_up)                                                     \
     X(everything_is_there_after_a_restart)                                                         \
     X(a_domain_that_is_active_elsewhere_is_refused)                                                \
-    X(a_task_is_offered_once_its_step_is_durable)                                                  \
+    X(a_task_is_offered_at_once_and_started_when_its_step_is_durable)                              \
     X(a_refused_task_is_offered_again)                                                             \
     X(a_lost_shard_offers_its_tasks_again)                                                         \
     X(rows_beyond_memory_are_read_later)                                                           \
@@ -33,6 +33,7 @@
     X(a_task_goes_to_the_list_of_its_domain_and_is_sticky_only_with_another_list)                  \
     X(the_task_of_a_closed_run_goes_with_it)                                                       \
     X(work_elsewhere_is_tried_again_until_it_is_done)                                              \
+    X(work_elsewhere_is_begun_when_its_row_is_durable)                                             \
     X(work_elsewhere_goes_on_in_portions)                                                          \
     X(work_elsewhere_is_begun_again_by_the_next_owner)                                             \
     X(work_elsewhere_is_bounded_and_is_stopped)                                                    \
@@ -67,7 +68,10 @@
     X(rows_for_lists_go_when_they_are_safe)                                                        \
     X(lists_that_lack_rows_which_are_gone_are_made_anew)                                           \
     X(lists_that_were_made_anew_in_part_are_begun_again)                                           \
-    X(lists_of_a_time_that_has_not_been_are_made_anew)
+    X(lists_of_a_time_that_has_not_been_are_made_anew)                                             \
+    X(a_history_that_was_just_written_is_recalled_as_it_is_stored)                                 \
+    X(what_is_not_durable_is_not_recalled)                                                         \
+    X(histories_in_memory_are_bounded)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)

@@ -14,6 +14,8 @@ struct helper {
     int64_t takes;     /* ns */
     bool was_repeat;   /* of the last call */
     uint64_t cursor;   /* of the last call */
+    const struct memory_base *base;
+    size_t rows; /* of the base at the last call */
 };
 
 static struct error *
@@ -21,6 +23,7 @@ helper_run(void *context, struct errand *errand, struct arena *arena)
 {
     struct helper *helper = context;
     helper->calls++;
+    helper->rows = helper->base == NULL ? 0 : memory_base_rows(helper->base);
     helper->was_repeat = errand->is_repeat;
     helper->cursor = errand->cursor;
     helper->running++;
@@ -79,6 +82,19 @@ case_work_elsewhere_is_tried_again_until_it_is_done(struct rig *rig)
     rig_wait(rig_rows(rig, ROW_TRANSFER) == 1);
     rig_sleep(NS_PER_S);
     EXPECT_EQ(helper.calls, 4);
+}
+
+void
+case_work_elsewhere_is_begun_when_its_row_is_durable(struct rig *rig)
+{
+    struct helper helper = {.base = rig->base};
+    take_with(rig, &helper);
+    rig_sleep(5 * NS_PER_MS);
+    case_slow(rig, 20 * NS_PER_MS);
+    size_t rows = memory_base_rows(rig->base);
+    add_errand(rig);
+    rig_wait(helper.calls == 1);
+    EXPECT(helper.rows > rows);
 }
 
 void

@@ -1,20 +1,20 @@
-/* cases_outbox.c - tasks are offered once durable, and their rows go exactly once. */
+/* cases_outbox.c - tasks are offered, started when durable, and their rows go exactly once. */
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
 #include "wire/message.h"
 
-void
-case_a_task_is_offered_once_its_step_is_durable(struct rig *rig)
+static void
+start_one(void *argument)
 {
-    rig_take(rig);
-    rig_sleep(5 * NS_PER_MS); /* the shard record is written */
-    case_slow(rig, 20 * NS_PER_MS);
-    size_t rows = memory_base_rows(rig->base);
+    struct rig *rig = argument;
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
-    rig_wait(rig->tasks.count == 1);
-    EXPECT(rig->rows_at_offer > rows); /* the step's rows were there when it was offered */
-    const struct task *task = rig->tasks.items[0];
-    EXPECT_TEXT(task->workflow_id, "wf");
+}
+
+/* What is in it, and that its row goes with its start. */
+static void
+expect_task(struct rig *rig, const struct task *task)
+{
+    EXPECT_TEXT(task->workflow_id, "wf-2");
     EXPECT_TEXT(task->list, "list");
     EXPECT_TEXT(task->normal_list, "");
     EXPECT_TEXT(task->domain_id, rig->domain_id);
@@ -28,6 +28,25 @@ case_a_task_is_offered_once_its_step_is_durable(struct rig *rig)
     EXPECT_OK(rig_start_decision(rig, task, "poll", rig->arena)); /* a repeat is the same start */
     EXPECT_KIND(rig_start_decision(rig, task, "other", rig->arena), ERR_EVENT_ALREADY_STARTED);
     EXPECT_EQ(map64_count(rig->shard->tenure->outbox.known), 0);
+}
+
+void
+case_a_task_is_offered_at_once_and_started_when_its_step_is_durable(struct rig *rig)
+{
+    rig_take(rig);
+    rig_sleep(5 * NS_PER_MS); /* the shard record is written */
+    case_slow(rig, 20 * NS_PER_MS);
+    size_t rows = memory_base_rows(rig->base);
+    rig_spawn(rig, start_one, rig);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_EQ(rig->rows_at_offer, rows); /* the step's rows are still on their way */
+    const struct task *task = rig->tasks.items[0];
+    EXPECT_OK(rig_start_decision(rig, task, "first", rig->arena));
+    EXPECT_EQ(rig_stored_next_event_id(rig, "wf"), 4); /* and the step that records the start */
+    rig_join(rig);
+    EXPECT_OK(rig_start(rig, "wf-2", "one", 100, rig->arena, NULL));
+    rig_wait(rig->tasks.count == 2);
+    expect_task(rig, rig->tasks.items[1]);
 }
 
 void

@@ -14,10 +14,12 @@
 #include "fiber/sync.h"
 #include "store/key.h"
 
-#define RUNS_MAX      1024  /* runs and workflow ids in memory */
-#define BATCHES_MAX   4096  /* that wait to be committed */
-#define TRANSFERS_MAX 65536 /* rows of the outbox in memory */
-#define ALARMS_MAX    16384 /* alarms in memory */
+#define RUNS_MAX      1024              /* runs and workflow ids in memory */
+#define BATCHES_MAX   4096              /* that wait to be committed */
+#define TRANSFERS_MAX 65536             /* rows of the outbox in memory */
+#define ALARMS_MAX    16384             /* alarms in memory */
+#define RECENT_MAX    ((size_t)2 << 20) /* bytes of history batches in memory */
+#define RECENT_SHARE  8                 /* of which one branch may have one part in so many */
 
 /* Numbers of a range: (range id << 24) | counter. A step may use as many as are kept back. */
 #define RANGE_BITS  24
@@ -244,6 +246,14 @@ struct visible {
     struct fiber_cond changed;
 };
 
+/* --- history batches that were written lately (recent.c) ---- */
+
+struct recent {
+    struct map *by_branch; /* struct history_branch → struct recent_branch */
+    struct list used;      /* the longest unused first */
+    size_t bytes, bytes_max;
+};
+
 /* --- tenures (shard.c) ---- */
 
 struct tenure {
@@ -261,6 +271,7 @@ struct tenure {
     struct alarms alarms;
     struct view view;
     struct visible visible;
+    struct recent recent;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -616,6 +627,16 @@ struct shard_reader {
 /* Adds batches of a branch, numbered by this owner. */
 void tenure_add_nodes(struct tenure *tenure, const struct history_branch *branch,
                       const struct history_node *nodes, size_t count, struct batch *batch);
+
+/* --- recent.c ---- */
+
+void recent_init(struct tenure *tenure, size_t bytes_max);
+void recent_free(struct tenure *tenure);
+/* Keeps a copy of batches that the step with this ticket has written. */
+void recent_add(struct tenure *tenure, const struct history_branch *branch,
+                const struct history_node *nodes, size_t count, ticket_t ticket);
+/* Batches of the branch are deleted. */
+void recent_forget(struct tenure *tenure, const struct history_branch *branch);
 
 /* --- reset.c ---- */
 

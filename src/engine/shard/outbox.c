@@ -1,8 +1,9 @@
-/* outbox.c - rows that say what has to happen elsewhere: offered once durable, deleted once done.
+/* outbox.c - rows that say what has to happen elsewhere: offered, deleted once done.
  *
- * A row that a step put is known from then on. When the step is durable the row is offered to the
- * owner of its task list; it is deleted when a step or the list says that it is not needed any
- * more, with the next batch that is written anyway or, after a short time, with one of its own.
+ * A row that a step put is known from then on. A task is offered to the owner of its list, at once
+ * if nothing keeps it, and given out when it is durable; work on other workflows is begun when its
+ * row is durable. A row is deleted when a step or the list says that it is not needed any more,
+ * with the next batch that is written anyway or, after a short time, with one of its own.
  *
  * Memory is bounded. Rows that find no room stay in the store only (unread_from), and so do all
  * that come after them, until a scan has caught up: so at any time the rows below unread_from are
@@ -320,6 +321,38 @@ outbox_offer_refused(struct tenure *tenure)
     outbox_offer(tenure);
 }
 
+/* A task that nothing keeps goes to its list before its step is durable: where a poll waits, its
+ * start is decided on what is in memory and gathers into the same group, and the poller hears of it
+ * when both are durable. If the step fails the tenure ends, and the start with it. Errands act on
+ * other workflows and wait; so does what would have to rest, since only durable rows are parked. */
+static void
+outbox_offer_early(struct tenure *tenure, struct transfer *transfer)
+{
+    const struct task_port *port = &tenure->shard->options.tasks;
+    const struct task *task = &transfer->task;
+#ifdef CADENZA_PLANT_errand_before_durable
+    if (transfer->is_errand) {
+        list_remove(&transfer->node);
+        errands_add(tenure, transfer);
+        return;
+    }
+#endif
+    if (transfer->is_errand || !list_is_empty(&tenure->outbox.waiting) ||
+        !transfer_is_active(tenure, transfer) ||
+        !pace_take(tenure, task->run_domain_id, task->workflow_id))
+        return;
+    transfer->is_paced = true;
+    list_remove(&transfer->node);
+    transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
+    figures_task(tenure->shard, transfer);
+    if (port->offer(port->context, task)) {
+        mark("task_offered_early");
+        return;
+    }
+    transfer->state = TRANSFER_UNDURABLE;
+    list_push_back(&tenure->outbox.undurable, &transfer->node);
+}
+
 void
 outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t ticket)
 {
@@ -337,13 +370,9 @@ outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t tick
         }
         struct transfer *transfer = transfer_new(tenure, added->row, added->transfer);
         transfer->ticket = ticket;
-#ifdef CADENZA_PLANT_offer_before_durable
-        outbox_know(outbox, transfer, TRANSFER_WAITING);
-        fiber_cond_signal(&outbox->changed);
-#else
         outbox_know(outbox, transfer, TRANSFER_UNDURABLE);
-#endif
         outbox->entered_to = added->row + 1;
+        outbox_offer_early(tenure, transfer);
     }
 }
 

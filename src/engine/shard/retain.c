@@ -95,6 +95,7 @@ put_history(struct deletion *deletion, struct batch *batch)
     int64_t end = core->deleted_from == 0 ? core->next_event_id : core->deleted_from;
     int64_t from = end > PORTION ? end - PORTION : 1;
     batch_delete_nodes(batch, &branch, from);
+    recent_forget(deletion->tenure, &branch);
     deletion->is_last = deletion->is_last && from == 1;
     core->deleted_from = from;
 }

@@ -150,6 +150,11 @@ struct history_range_wanted {
 must_use struct error *shard_reader_history(struct shard_reader *reader,
                                             const struct history_range_wanted *wanted,
                                             struct arena *arena, struct history_page *page);
+/* The same from memory, if all of it was written here lately and is durable; the first one is the
+ * batch that holds from_event_id, and bytes_max does not count: little is kept of one branch.
+ * False: it is to be read. On the shard's loop, outside of steps too. Does not yield. */
+must_use bool shard_recall_history(struct shard *shard, const struct history_range_wanted *wanted,
+                                   struct arena *arena, struct history_page *page);
 /* Writes batches of a branch that no run has yet, and waits until they are durable. Range id and
  * sequence are filled in. Errors: ERR_SERVICE_BUSY too. */
 must_use struct error *shard_reader_write(struct shard_reader *reader,

@@ -207,6 +207,17 @@ visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch
         outbox_drop(tenure, effects->dropped[i], batch);
 }
 
+/* The batch is submitted: what it means in memory. */
+static void
+visit_keep(struct visit *visit, struct mutation *mutation, const struct effects *effects,
+           struct aftermath *aftermath, struct loaded_run *loaded)
+{
+    struct history_branch branch = run_branch(mutation_run(mutation));
+    outbox_enter(visit->tenure, effects, visit->ticket);
+    recent_add(visit->tenure, &branch, effects->nodes, effects->node_count, visit->ticket);
+    aftermath_add_run(aftermath, loaded);
+}
+
 /* One batch of all that the step means. The ticket to wait for is left in the visit. */
 static void
 visit_submit(struct visit *visit)
@@ -234,13 +245,11 @@ visit_submit(struct visit *visit)
         outbox_drop(tenure, started->row, batch);
     visit->ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
-    outbox_enter(tenure, &of_changed, visit->ticket);
-    outbox_enter(tenure, &of_begun, visit->ticket);
     if (changed != NULL)
-        aftermath_add_run(aftermath, visit->loaded);
+        visit_keep(visit, changed, &of_changed, aftermath, visit->loaded);
     if (begun != NULL)
-        aftermath_add_run(aftermath,
-                          workflow_add_run(tenure, visit->workflow, mutation_run(begun)));
+        visit_keep(visit, begun, &of_begun, aftermath,
+                   workflow_add_run(tenure, visit->workflow, mutation_run(begun)));
 }
 
 static struct error *

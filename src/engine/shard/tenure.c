@@ -31,6 +31,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     outbox_init(tenure, options->transfers_max);
     alarms_init(tenure, options->alarms_max);
     visible_init(tenure);
+    recent_init(tenure, RECENT_MAX);
     watches_init(tenure);
     queries_init(tenure);
     return tenure;
@@ -45,6 +46,7 @@ tenure_free(struct tenure *tenure)
     outbox_free(tenure);
     alarms_free(tenure);
     visible_free(tenure);
+    recent_free(tenure);
     watches_free(tenure);
     queries_free(tenure);
     view_free(tenure);
