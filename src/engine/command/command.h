@@ -113,6 +113,8 @@ must_use struct error *command_refresh(struct step *step);
 void command_close_decision(struct step *step);
 /* A decision that is in no history is forgotten: events of another cluster come. */
 void command_drop_transient(struct step *step);
+/* The open run ends since another one has its workflow id in all clusters (E-046). */
+void command_give_way(struct step *step);
 /* Has the run, which another version wrote last, something to settle before anything else happens
  * to it here? */
 bool settle_is_needed(const struct run *run);

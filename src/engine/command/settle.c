@@ -38,6 +38,13 @@ command_drop_transient(struct step *step)
     core->decision = NULL;
 }
 
+void
+command_give_way(struct step *step)
+{
+    run_terminate(step->mutation, "Terminate Workflow Due To Version Conflict.", NULL,
+                  "worker-service");
+}
+
 bool
 settle_is_needed(const struct run *run)
 {

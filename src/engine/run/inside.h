@@ -36,8 +36,8 @@ struct mutation {
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct outbox_change) rows;
-    size_t noted;    /* changes of the journal that the heap of due.c has seen */
-    bool is_foreign; /* its events have their numbers already (foreign.c) */
+    size_t noted;      /* changes of the journal that the heap of due.c has seen */
+    bool is_foreign;   /* its events have their numbers already (foreign.c) */
     bool is_replacing; /* the run takes the place of another (replace.c) */
     bool is_over;
 };

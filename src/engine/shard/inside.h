@@ -413,10 +413,11 @@ struct step_batch {
     size_t count;
 };
 void step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
-                  struct arena *arena);
+                      struct arena *arena);
 /* Finishes a mutation, of a run that begins (NULL), is loaded, or takes the place of one that is.
  */
-void step_batch_add(struct step_batch *commit, struct mutation *mutation, struct loaded_run *loaded);
+void step_batch_add(struct step_batch *commit, struct mutation *mutation,
+                    struct loaded_run *loaded);
 /* The workflow id has this run now, as it is. */
 void step_batch_put_current(struct step_batch *commit, const struct run *run);
 ticket_t step_batch_submit(struct step_batch *commit);
@@ -427,9 +428,10 @@ bool workflow_has_current(const struct workflow *workflow, const struct run *run
 /* Was the run last written by an earlier version than that of the facts, and is there something to
  * settle before it goes on here? */
 bool tenure_must_settle(const struct run *run, const struct facts *facts);
-/* Does it, as a commit of its own. There is room. No yield. */
+/* Does it, as a commit of its own. has_news: a decision is due in any case. There is room. No
+ * yield. */
 ticket_t tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
-                       const struct facts *facts, struct arena *arena);
+                       const struct facts *facts, bool has_news, struct arena *arena);
 
 /* --- outbox.c ---- */
 

@@ -15,7 +15,7 @@ tenure_must_settle(const struct run *run, const struct facts *facts)
  * than what the next cluster has heard of already. */
 ticket_t
 tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
-              const struct facts *facts, struct arena *arena)
+              const struct facts *facts, bool has_news, struct arena *arena)
 {
     const struct cluster_group *group = tenure->shard->options.group;
     struct facts *own = arena_make(arena, struct facts);
@@ -34,7 +34,7 @@ tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_ru
         command_close_decision(&step);
         own->event_version = facts->event_version;
     }
-    command_settle(&step, was_ours);
+    command_settle(&step, was_ours || has_news);
     mark("run_settled");
     struct step_batch commit;
     step_batch_begin(&commit, tenure, workflow, arena);

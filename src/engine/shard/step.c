@@ -169,7 +169,7 @@ visit_settle(struct visit *visit)
         !tenure_must_settle(loaded->run, &visit->facts.of_run))
         return NULL;
     visit->ticket = tenure_settle(visit->tenure, visit->workflow, loaded, &visit->facts.of_run,
-                                  visit->arena);
+                                  false, visit->arena);
     return writer_has_room(visit->tenure->writer) ? NULL : refuse_without_room(visit);
 }
 

@@ -1,4 +1,5 @@
-/* step_batch.c - all that one step means, as one batch: its runs, the current-run record, rows, alarms.
+/* step_batch.c - all that one step means, as one batch: its runs, the current-run record, rows,
+ * alarms.
  *
  * Each run of the step is finished into the batch; then the batch is submitted, and memory learns
  * what it needs to know once the batch is durable. No yields. */
@@ -8,12 +9,12 @@
 
 void
 step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
-             struct arena *arena)
+                 struct arena *arena)
 {
     *commit = (struct step_batch){.tenure = tenure,
-                              .workflow = workflow,
-                              .arena = arena,
-                              .batch = tenure_batch(tenure, arena)};
+                                  .workflow = workflow,
+                                  .arena = arena,
+                                  .batch = tenure_batch(tenure, arena)};
 }
 
 void
