@@ -9,6 +9,19 @@
 
 #include "engine/shard/shard.h"
 
+/* Events of a run, for the cluster where it is active. */
+struct reapply_message {
+    const char *cluster, *domain_name, *workflow_id, *run_id;
+    API(HistoryEvent) *const *events;
+    size_t count;
+};
+/* Sends them; filled by server/ or a test. Any loop; yields. An error: it is tried again later. */
+struct reapply_port {
+    struct error *(*send)(void *context, const struct reapply_message *message,
+                          struct arena *arena);
+    void *context;
+};
+
 struct engine_options {
     struct store *store;
     uint32_t shard_count;
@@ -21,6 +34,7 @@ struct engine_options {
     struct visible_port lists;   /* may be empty */
     struct search_port search;   /* may be empty */
     struct archive_port archive; /* may be empty */
+    struct reapply_port reapply; /* may be empty: such events wait */
     const char *host;
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */
@@ -139,7 +153,7 @@ must_use struct error *engine_home(struct engine *engine, const struct run_key *
 /* Where a run's history stands, all of it durable. Texts live in the arena. */
 struct history_state {
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     int64_t next_event_id;
     int64_t close_batch_event_id; /* of a closed run: first id of the batch with the close event */
     int64_t last_first_event_id;
@@ -155,7 +169,7 @@ must_use struct error *engine_history_state(struct engine *engine, const struct 
  * for. */
 struct history_range {
     uint32_t shard;
-    struct history_branch branch;
+    struct history_line line;
     int64_t from_event_id, to_event_id;
     bool is_first;
     size_t bytes_max, nodes_max;
@@ -171,7 +185,7 @@ void history_page_cut(struct history_page *page, size_t nodes_max);
 /* What a query has to know of its run, all of it durable. Texts live in the arena. */
 struct query_view {
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     int64_t next_event_id, previous_started_id, history_bytes;
     bool is_open;
     bool is_active_here;

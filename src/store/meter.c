@@ -64,6 +64,7 @@ static const char *const reads[ROW_KIND_END] = {
     [ROW_SEARCH_ATTRIBUTE] = "GetSearchAttributes",
     [ROW_ISOLATION_GROUPS] = "GetDomain",
     [ROW_AUDIT] = "GetAuditRecords",
+    [ROW_DIVERGENCE] = "GetWorkflowExecution",
 };
 
 static struct meter_series

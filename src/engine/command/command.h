@@ -104,6 +104,41 @@ must_use struct error *command_reset(struct step *step, struct reset_command *co
                                      const char **run_id);
 /* Sends the tasks of an open run again, and sets its alarm again. */
 must_use struct error *command_refresh(struct step *step);
+
+/* --- when a domain moves -----------------------------------------------------------------------
+ */
+
+/* The step's run, which is open, is given up, or events of others come: a started decision fails
+ * (FAILOVER_CLOSE_DECISION), what was buffered is in the history (E-009). */
+void command_close_decision(struct step *step);
+/* A decision that is in no history is forgotten: events of another cluster come. */
+void command_drop_transient(struct step *step);
+/* The open run ends since another one has its workflow id in all clusters (E-046). */
+void command_give_way(struct step *step);
+/* Events of a history or a run that lost, which clients caused. */
+struct reapply_command {
+    const char *run_id;   /* that had them */
+    int64_t last_version; /* of the current run, before anything of this */
+    API(HistoryEvent) *const *events;
+    size_t count;
+};
+struct reapply_answer {
+    const char *run_id;     /* the step's run, in the arena */
+    int64_t reset_event_id; /* it is closed: to be reset there first; 0: no */
+    bool is_dropped;        /* it is closed, and had no decision to go back to */
+};
+/* The step's run, the current one, gets what it has not got (E-048 … E-053). */
+must_use struct error *command_reapply(struct step *step, const struct reapply_command *command,
+                                       struct reapply_answer *answer);
+/* The name by which an event that is applied again is known; in the arena or the event. */
+const char *reapply_name(const char *run_id, const API(HistoryEvent) *event, struct arena *arena);
+/* Has the run, which another version wrote last, something to settle before anything else happens
+ * to it here? */
+bool settle_is_needed(const struct run *run);
+/* It goes on here: what was begun with its decision begins anew, as a first attempt, and no worker
+ * is trusted to remember it (E-010, E-011). `was_closed`: a decision was closed before. */
+void command_settle(struct step *step, bool was_closed);
+
 /* --- from other workflows ----------------------------------------------------------------------
  */
 
@@ -172,7 +207,7 @@ struct decision_start {
     const API(WorkflowType) *workflow_type;
     const API(TaskList) *task_list; /* the normal one */
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
     const API(HistoryEvent) *transient_scheduled, *transient_started;
     /* The stored history, if the shard has it at hand; else count is 0 and it is to be read. The

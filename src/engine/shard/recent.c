@@ -190,8 +190,9 @@ shard_recall_history(struct shard *shard, const struct history_range_wanted *wan
                      struct arena *arena, struct history_page *page)
 {
     const struct tenure *tenure = shard->tenure;
+    struct history_branch own = history_line_own(&wanted->line);
     struct recent_branch *branch =
-        tenure == NULL ? NULL : map_get(tenure->recent.by_branch, branch_key(&wanted->branch));
+        tenure == NULL ? NULL : map_get(tenure->recent.by_branch, branch_key(&own));
     *page = (struct history_page){.next_event_id = wanted->from_event_id};
     if (branch == NULL || wanted->from_event_id >= wanted->to_event_id)
         return false;

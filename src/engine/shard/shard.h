@@ -141,9 +141,9 @@ const STORED(CurrentRecord) *shard_reader_current(const struct shard_reader *rea
  * the run itself until the step ends. */
 must_use struct error *shard_reader_run(struct shard_reader *reader, const char *run_id,
                                         const struct run **run);
-/* Batches from where one begins, as store_read_history_on. */
+/* Batches from where one begins, as store_read_line_on. */
 struct history_range_wanted {
-    struct history_branch branch;
+    struct history_line line;
     int64_t from_event_id, to_event_id;
     size_t bytes_max;
 };
@@ -178,6 +178,13 @@ must_use struct error *shard_reset(struct shard *shard, const struct shard_reset
  * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
 must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
                                     struct arena *arena);
+/* Takes in a batch that another cluster decided: see engine/foreign.h. On the shard's loop. Yields.
+ * Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such domain);
+ * those of a step. */
+struct foreign_events;
+struct foreign_outcome;
+must_use struct error *shard_apply_foreign(struct shard *shard, const struct foreign_events *events,
+                                           struct arena *arena, struct foreign_outcome *outcome);
 
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
