@@ -2,12 +2,15 @@
 #ifndef CADENZA_REPLICATION_INSIDE_H
 #define CADENZA_REPLICATION_INSIDE_H
 
+#include <stdatomic.h>
+
 #include "replication/replication.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/names.h"
 
 struct replication {
     struct replication_options options;
+    atomic_bool is_draining; /* nobody waits any more */
 };
 
 static inline struct replication *
@@ -16,8 +19,16 @@ replication_of(const struct rpc_call *call)
     return call->door;
 }
 
+/* Is it another cluster of the group? Error: ERR_BAD_REQUEST. */
+must_use struct error *replication_check_peer(const struct cluster_group *group, const char *name,
+                                              struct arena *arena);
+
 /* The RPCs; see rpc/service.h. */
 struct error *replication_get_domain_messages(struct rpc_call *call);
+struct error *replication_get_messages(struct rpc_call *call);
+struct error *replication_get_raw_history(struct rpc_call *call);
+struct error *replication_get_dlq_messages(struct rpc_call *call);
+struct error *replication_resend(struct rpc_call *call);
 struct error *replication_count_dlq(struct rpc_call *call);
 struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);

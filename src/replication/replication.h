@@ -5,6 +5,7 @@
 
 #include "cluster/group.h"
 #include "domain/domains.h"
+#include "engine/engine.h"
 #include "rpc/service.h"
 
 struct replication;
@@ -12,6 +13,8 @@ struct replication;
 struct replication_options {
     struct domains *domains;
     const struct cluster_group *group;
+    struct engine *engine; /* NULL: domains only */
+    struct runs_in *runs;  /* who follows the runs of the others; NULL: nobody */
 };
 
 struct replication *replication_new(const struct replication_options *options);

@@ -207,6 +207,24 @@ visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch
         outbox_drop(tenure, effects->dropped[i], batch);
 }
 
+/* Rows for other clusters. */
+static void
+visit_replicate(struct visit *visit, const struct effects *of_changed,
+                const struct effects *of_begun, struct batch *batch)
+{
+    struct replicated_step changed = {.effects = of_changed}, begun = {.effects = of_begun};
+    const struct domain *domain = NULL;
+    if (of_changed != NULL) {
+        changed.run = mutation_run(visit->step.mutation);
+        domain = mutation_facts(visit->step.mutation)->domain;
+    }
+    if (of_begun != NULL) {
+        begun.run = mutation_run(visit->step.begun);
+        domain = mutation_facts(visit->step.begun)->domain;
+    }
+    replicate_put(visit->tenure, &changed, &begun, domain, batch);
+}
+
 /* One batch of all that the step means. The ticket to wait for is left in the visit. */
 static void
 visit_submit(struct visit *visit)
@@ -229,6 +247,8 @@ visit_submit(struct visit *visit)
         visit_finish(visit, begun, batch, &of_begun);
     }
     visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
+    visit_replicate(visit, changed == NULL ? NULL : &of_changed, begun == NULL ? NULL : &of_begun,
+                    batch);
     const struct task *started = visit->wanted->task;
     if (started != NULL && started->row != 0) /* it may have another row than the run knows */
         outbox_drop(tenure, started->row, batch);
