@@ -15,8 +15,9 @@
 #define RESPONSE_HISTORY 8 /* field of PollForDecisionTaskResponse */
 
 struct slice
-history_branch_bytes(const struct history_branch *branch, struct arena *arena)
+history_line_bytes(const struct history_line *line, struct arena *arena)
 {
+    struct history_branch own = history_line_own(line), *branch = &own;
     uint8_t *bytes = arena_alloc(arena, sizeof branch->tree.bytes + sizeof branch->branch.bytes);
     memcpy(bytes, branch->tree.bytes, sizeof branch->tree.bytes);
     memcpy(bytes + sizeof branch->tree.bytes, branch->branch.bytes, sizeof branch->branch.bytes);
@@ -54,7 +55,7 @@ read_first_page(struct api *api, const struct started_decision *decision, struct
     const struct decision_start *start = decision->start;
     struct history_range range = {
         .shard = engine_shard_of(engine, decision->workflow_id),
-        .branch = start->branch,
+        .line = start->line,
         .from_event_id = start->first_event_id,
         .to_event_id = start->next_event_id,
         .bytes_max = PAGE_BYTES_MAX,
@@ -92,7 +93,7 @@ show_history(struct api *api, const struct started_decision *decision, struct ar
             .next_event_id = start->next_event_id,
             .position = page.next_event_id,
             .transient = transient,
-            .branch = history_branch_bytes(&start->branch, arena),
+            .branch = history_line_bytes(&start->line, arena),
         };
         response->next_page_token = presence_make_bytes(history_token_write(&token, arena));
     } else {
@@ -162,7 +163,7 @@ decision_show_query(struct api *api, const struct started_query *query, struct a
         .next_event_id = view->next_event_id,
         .first_event_id = query->is_sticky ? view->next_event_id : 1,
         .run_id = view->run_id,
-        .branch = view->branch,
+        .line = view->line,
     };
     struct started_decision decision = {.domain_id = "",
                                         .domain_name = query->domain_name,

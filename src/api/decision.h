@@ -33,7 +33,7 @@ must_use struct error *decision_show_query(struct api *api, const struct started
                                            API(PollForDecisionTaskResponse) *response,
                                            struct pieces *history);
 
-/* A branch as page tokens name it. */
-struct slice history_branch_bytes(const struct history_branch *branch, struct arena *arena);
+/* A line of events as page tokens name it. */
+struct slice history_line_bytes(const struct history_line *line, struct arena *arena);
 
 #endif

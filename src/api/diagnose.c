@@ -138,7 +138,7 @@ read_result(struct api *api, const struct run_key *key, const struct history_sta
 {
     struct history_range range = {
         .shard = engine_shard_of(api->options.engine, key->workflow_id),
-        .branch = state->branch,
+        .line = state->line,
         .from_event_id = state->close_batch_event_id,
         .to_event_id = state->next_event_id,
     };

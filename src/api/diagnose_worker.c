@@ -78,7 +78,7 @@ add_history(struct worker *worker, const struct run_key *key, struct diagnosis *
     struct history_state state = {0};
     struct error *err = engine_history_state(engine, key, worker->arena, &state);
     struct history_range range = {.shard = engine_shard_of(engine, key->workflow_id),
-                                  .branch = state.branch,
+                                  .line = state.line,
                                   .from_event_id = 1,
                                   .to_event_id = state.next_event_id,
                                   .bytes_max = PAGE_BYTES};
@@ -121,7 +121,7 @@ read_wish(struct worker *worker, const struct task *task, const struct decision_
           struct diagnose_wish *wish)
 {
     struct history_range range = {.shard = task->shard,
-                                  .branch = start->branch,
+                                  .line = start->line,
                                   .from_event_id = 1,
                                   .to_event_id = start->next_event_id,
                                   .nodes_max = 1};

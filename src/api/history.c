@@ -122,7 +122,7 @@ read_page(struct api *api, const struct history_question *question,
 {
     struct history_range range = {
         .shard = engine_shard_of(api->options.engine, question->key.workflow_id),
-        .branch = state->branch,
+        .line = state->line,
         .from_event_id = from,
         .to_event_id = to,
         .bytes_max = PAGE_BYTES_MAX,
@@ -136,7 +136,7 @@ static struct slice
 make_token(const struct history_state *state, struct arena *arena, struct history_token token)
 {
     token.run_id = state->run_id;
-    token.branch = history_branch_bytes(&state->branch, arena);
+    token.branch = history_line_bytes(&state->line, arena);
     return history_token_write(&token, arena);
 }
 
@@ -243,7 +243,7 @@ history_ask(struct api *api, struct history_question *question, bool may_wait, s
     if (err != NULL)
         return err;
     question->key.run_id = state.run_id;
-    struct slice branch = history_branch_bytes(&state.branch, arena);
+    struct slice branch = history_line_bytes(&state.line, arena);
     if (question->has_token && !slice_equal(question->token.branch, branch))
         return error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
     *answer = (struct history_answer){.history = pieces_begin(arena)};

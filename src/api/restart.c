@@ -23,7 +23,7 @@ read_first_event(struct rpc_call *call, const struct run_key *key, struct histor
         return err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
     struct history_range range = {
         .shard = engine_shard_of(engine, key->workflow_id),
-        .branch = state->branch,
+        .line = state->line,
         .from_event_id = 1,
         .to_event_id = state->next_event_id,
         .bytes_max = 1, /* one batch */

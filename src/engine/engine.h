@@ -104,7 +104,7 @@ must_use struct error *engine_describe(struct engine *engine, const struct run_k
 /* Where a run's history stands, all of it durable. Texts live in the arena. */
 struct history_state {
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     int64_t next_event_id;
     int64_t close_batch_event_id; /* of a closed run: first id of the batch with the close event */
     int64_t last_first_event_id;
@@ -120,7 +120,7 @@ must_use struct error *engine_history_state(struct engine *engine, const struct 
  * for. */
 struct history_range {
     uint32_t shard;
-    struct history_branch branch;
+    struct history_line line;
     int64_t from_event_id, to_event_id;
     bool is_first;
     size_t bytes_max, nodes_max;
@@ -134,7 +134,7 @@ must_use struct error *engine_read_history(struct engine *engine, const struct h
 /* What a query has to know of its run, all of it durable. Texts live in the arena. */
 struct query_view {
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     int64_t next_event_id, previous_started_id, history_bytes;
     bool is_open;
     bool is_active_here;

@@ -389,7 +389,7 @@ reads_history(void *argument)
     EXPECT_OK(engine_history_state(bench.engine, &key, arena, &state));
     EXPECT_EQ(state.next_event_id, 8);
     struct history_range range = {.shard = engine_shard_of(bench.engine, "wf"),
-                                  .branch = state.branch,
+                                  .line = state.line,
                                   .from_event_id = 1,
                                   .to_event_id = 8,
                                   .is_first = true};

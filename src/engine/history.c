@@ -18,7 +18,7 @@ look_history(void *context, const struct run *run, const STORED(CurrentRecord) *
         type->name = arena_text(look->arena, core->workflow_type->name);
     *look->state = (struct history_state){
         .run_id = arena_text(look->arena, core->run_id),
-        .branch = run_branch(run),
+        .line = run_line(run, look->arena),
         .next_event_id = core->next_event_id,
         .close_batch_event_id = core->close_batch_event_id,
         .last_first_event_id = core->last_first_event_id,
@@ -44,8 +44,8 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     check(range->shard < engine->options.shard_count);
     /* The first event always begins a batch. */
     bool is_known = !range->is_first || range->from_event_id == 1;
-    struct error *err = (is_known ? store_read_history_on : store_read_history)(
-        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->branch,
+    struct error *err = (is_known ? store_read_line_on : store_read_line)(
+        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line,
         range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
     if (err != NULL || range->nodes_max == 0 || page->count <= range->nodes_max)
         return err;

@@ -60,7 +60,7 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
     const char *list = core->task_list == NULL ? "" : core->task_list->name;
     *look->view = (struct query_view){
         .run_id = arena_text(look->arena, core->run_id),
-        .branch = run_branch(run),
+        .line = run_line(run, look->arena),
         .next_event_id = core->next_event_id,
         .previous_started_id = core->previous_started_event_id,
         .history_bytes = core->history_bytes,

@@ -172,7 +172,7 @@ struct decision_start {
     const API(WorkflowType) *workflow_type;
     const API(TaskList) *task_list; /* the normal one */
     const char *run_id;
-    struct history_branch branch;
+    struct history_line line;
     /* The two events of a transient decision, to be put behind the history; NULL: not transient. */
     const API(HistoryEvent) *transient_scheduled, *transient_started;
     /* Queries that the decision carries, by id. The shard's: commands leave them out. */

@@ -67,7 +67,7 @@ decision_fill_start(const struct mutation *mutation, struct decision_start *star
         .workflow_type = type,
         .task_list = command_copy_list(core->task_list, arena),
         .run_id = arena_text(arena, core->run_id),
-        .branch = run_branch(run),
+        .line = run_line(run, mutation_arena(mutation)),
     };
     if (decision->attempt > 0)
         fill_transient(mutation, start);

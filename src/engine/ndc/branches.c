@@ -50,6 +50,13 @@ store_ancestors(const struct history_line *line, struct arena *arena)
     return ancestors;
 }
 
+struct history_line
+branches_read_line(const STORED(RunRecord) *core, struct arena *arena)
+{
+    return read_line(read_uuid(core->tree_id), core->ancestors, core->n_ancestors, core->branch_id,
+                     arena);
+}
+
 struct run_branches
 branches_read(const STORED(RunRecord) *core, struct arena *arena)
 {

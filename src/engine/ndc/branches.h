@@ -27,6 +27,8 @@ struct run_branches {
 
 /* From the record of a run, into the arena; and back: what the record gets lives in the arena. */
 struct run_branches branches_read(const STORED(RunRecord) *core, struct arena *arena);
+/* The line of the current one alone. */
+struct history_line branches_read_line(const STORED(RunRecord) *core, struct arena *arena);
 void branches_store(const struct run_branches *branches, STORED(RunRecord) *core,
                     struct arena *arena);
 /* Asserts the rules. */

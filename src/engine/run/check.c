@@ -16,6 +16,7 @@
  *   8. So is the initiated event of a child, a signal or a cancel request; a child that is not
  *      started has what it needs for it. Only before its first decision a run waits for its
  *      parent. */
+#include "engine/ndc/branches.h"
 #include "engine/run/inside.h"
 
 /* A fault is the rule that is broken, as text; NULL: none is. */
@@ -219,11 +220,23 @@ run_check(const struct run *run)
     check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
 }
 
+static void
+check_branches(const STORED(RunRecord) *core)
+{
+    if (core->n_side_branches == 0 && core->n_ancestors == 0)
+        return;
+    struct arena *arena = arena_new(1024);
+    struct run_branches branches = branches_read(core, arena);
+    branches_check(&branches);
+    arena_free(arena);
+}
+
 void
 run_check_core(const struct run *run)
 {
     const char *fault = core_fault(run);
     check_that(fault == NULL, "run %s: %s", run->core->run_id, fault);
+    check_branches(run->core);
 }
 
 void

@@ -201,14 +201,14 @@ run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, 
             const struct facts *facts, struct run *run, struct arena *arena)
 {
     struct rebuild rebuild;
-    struct history_branch branch = run_branch(run);
+    struct history_line line = run_line(run, arena);
     rebuild_begin(&rebuild, run, facts, arena);
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     for (int64_t from = 1; from < next_event_id;) {
         struct history_page page;
         arena_reset(scratch);
-        struct error *err = store_read_history_on(store, shard, &branch, from, next_event_id,
-                                                  page_bytes, scratch, &page);
+        struct error *err = store_read_line_on(store, shard, &line, from, next_event_id,
+                                               page_bytes, scratch, &page);
         if (err == NULL)
             err = rebuild_page(&rebuild, &page, scratch);
         if (err != NULL)

@@ -3,6 +3,7 @@
  * Compacting is copying: what is alive goes into a new arena, and the old one is freed as a whole.
  * It pays when the garbage outweighs what is alive, and that is known from the size of the arena
  * after the last time. */
+#include "engine/ndc/branches.h"
 #include "engine/run/inside.h"
 
 #define RUN_ARENA_FIRST ((size_t)2048)
@@ -134,6 +135,12 @@ run_branch(const struct run *run)
     memcpy(branch.tree.bytes, core->tree_id.data, sizeof branch.tree.bytes);
     memcpy(branch.branch.bytes, core->branch_id.data, sizeof branch.branch.bytes);
     return branch;
+}
+
+struct history_line
+run_line(const struct run *run, struct arena *arena)
+{
+    return branches_read_line(run->core, arena);
 }
 
 const STORED(PendingActivity) *

@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "cadenza/storage/v1/run.pb-c.h"
-#include "store/history.h"
+#include "store/history_line.h"
 #include "store/store.h"
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
@@ -97,7 +97,9 @@ struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
 /* When a decision times out (0: never): a started one always does, with no time to work in at once;
  * one that waits only on a sticky list. */
 int64_t decision_next_due(const STORED(PendingDecision) *decision);
+/* The branch that new events go to, and the line of all events of the run's (current) history. */
 struct history_branch run_branch(const struct run *run);
+struct history_line run_line(const struct run *run, struct arena *arena);
 const STORED(PendingActivity) *run_find_activity(const struct run *run, int64_t schedule_id);
 const STORED(PendingActivity) *run_find_activity_id(const struct run *run, const char *activity_id);
 const STORED(PendingTimer) *run_find_timer(const struct run *run, const char *timer_id);

@@ -137,10 +137,10 @@ struct count {
 static void
 count_events(struct rig *rig, const struct run *run, struct count *count, struct arena *arena)
 {
-    struct history_branch branch = run_branch(run);
+    struct history_line line = run_line(run, arena);
     struct history_page page;
-    EXPECT_OK(store_read_history_on(rig->store, PARTITION_OF_SHARD(1), &branch, 1,
-                                    run->core->next_event_id, 0, arena, &page));
+    EXPECT_OK(store_read_line_on(rig->store, PARTITION_OF_SHARD(1), &line, 1,
+                                 run->core->next_event_id, 0, arena, &page));
     EXPECT_EQ(page.next_event_id, run->core->next_event_id);
     int64_t expected = 1;
     for (size_t i = 0; i < page.count; i++) {

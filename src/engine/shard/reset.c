@@ -35,7 +35,8 @@ struct reading {
     struct reset_wish *wish;
     struct shard_reader *reader;
     struct rebuild rebuild;
-    struct history_branch branch, new_branch;
+    struct history_line line;
+    struct history_branch new_branch;
     int64_t fork, next_event_id; /* of the base run */
     bool is_final;               /* the page has the event at the fork: it goes with the step */
     vector_of(struct history_node) copies; /* of this page */
@@ -88,13 +89,13 @@ take_buffered(struct reset_wish *wish, const struct run *run)
 }
 
 static struct error *
-read_rest(struct reading *reading, const struct history_branch *branch, int64_t from, int64_t to)
+read_rest(struct reading *reading, const struct history_line *line, int64_t from, int64_t to)
 {
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     while (from < to) {
         struct history_page page;
         arena_reset(scratch);
-        struct history_range_wanted wanted = {*branch, from, to, PAGE_BYTES};
+        struct history_range_wanted wanted = {*line, from, to, PAGE_BYTES};
         struct error *err = shard_reader_history(reading->reader, &wanted, scratch, &page);
         for (size_t i = 0; err == NULL && i < page.count; i++) {
             const API(History) *history;
@@ -120,8 +121,8 @@ read_chain(struct reading *reading, const struct run *base)
         reading->next_run_id = NULL;
         if (err != NULL || run == NULL)
             return err;
-        struct history_branch branch = run_branch(run);
-        err = read_rest(reading, &branch, 1, run->core->next_event_id);
+        struct history_line line = run_line(run, reading->wish->arena);
+        err = read_rest(reading, &line, 1, run->core->next_event_id);
     }
     if (err == NULL)
         take_buffered(reading->wish, run);
@@ -183,7 +184,7 @@ read_page(struct reading *reading, int64_t from, struct arena *scratch, int64_t 
 {
     struct history_page page;
     bool is_whole = reading->fork == reading->next_event_id; /* nothing is behind the fork */
-    struct history_range_wanted wanted = {reading->branch, from, reading->fork + !is_whole,
+    struct history_range_wanted wanted = {reading->line, from, reading->fork + !is_whole,
                                           PAGE_BYTES};
     struct error *err = shard_reader_history(reading->reader, &wanted, scratch, &page);
     if (err != NULL)
@@ -218,7 +219,7 @@ read_base(struct reading *reading)
             return error_copy(reading->wish->arena, err);
     }
     rebuild_end(&reading->rebuild);
-    return read_rest(reading, &reading->branch, next, reading->next_event_id);
+    return read_rest(reading, &reading->line, next, reading->next_event_id);
 }
 
 /* ---- the step ---- */
@@ -287,7 +288,7 @@ read_all(struct reset_wish *wish, struct shard_reader *reader, const struct run 
     struct reset_command *command = &wish->command;
     struct reading reading = {.wish = wish,
                               .reader = reader,
-                              .branch = run_branch(base),
+                              .line = run_line(base, wish->arena),
                               .new_branch = run_branch(command->rebuilt),
                               .fork = wish->request->decision_finish_event_id,
                               .next_event_id = base->core->next_event_id};

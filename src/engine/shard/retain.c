@@ -9,6 +9,7 @@
  * Not while a step of the run is undurable or somebody waits for news of it: the alarm is tried
  * again later. */
 #include "base/check.h"
+#include "engine/ndc/branches.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -65,16 +66,30 @@ find_pending(struct deletion *deletion)
     return NULL;
 }
 
-/* The history goes from its end. */
+/* Behind the last event of the longest history. */
+static int64_t
+find_end(const struct run_branches *branches)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i < branches->count; i++) {
+        int64_t last = versions_last(branches->branch[i].versions).event_id;
+        end = last < end ? end : last + 1;
+    }
+    return end;
+}
+
+/* All histories of the run go from their ends. Each branch of the store is the own one of one. */
 static void
 put_history(struct deletion *deletion, struct batch *batch)
 {
-    struct run *run = deletion->loaded->run;
-    STORED(RunRecord) *core = run->core;
-    struct history_branch branch = run_branch(run);
-    int64_t end = core->deleted_from == 0 ? core->next_event_id : core->deleted_from;
+    STORED(RunRecord) *core = deletion->loaded->run->core;
+    struct run_branches branches = branches_read(core, deletion->arena);
+    int64_t end = core->deleted_from == 0 ? find_end(&branches) : core->deleted_from;
     int64_t from = end > PORTION ? end - PORTION : 1;
-    batch_delete_nodes(batch, &branch, from);
+    for (size_t i = 0; i < branches.count; i++) {
+        struct history_branch own = history_line_own(&branches.branch[i].line);
+        batch_delete_nodes(batch, &own, from);
+    }
     deletion->is_last = deletion->is_last && from == 1;
     core->deleted_from = from;
 }

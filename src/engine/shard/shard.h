@@ -140,9 +140,9 @@ const STORED(CurrentRecord) *shard_reader_current(const struct shard_reader *rea
  * the run itself until the step ends. */
 must_use struct error *shard_reader_run(struct shard_reader *reader, const char *run_id,
                                         const struct run **run);
-/* Batches from where one begins, as store_read_history_on. */
+/* Batches from where one begins, as store_read_line_on. */
 struct history_range_wanted {
-    struct history_branch branch;
+    struct history_line line;
     int64_t from_event_id, to_event_id;
     size_t bytes_max;
 };
