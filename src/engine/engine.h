@@ -115,6 +115,10 @@ struct history_state {
 };
 must_use struct error *engine_history_state(struct engine *engine, const struct run_key *key,
                                             struct arena *arena, struct history_state *state);
+/* All histories of a run, durable; in the arena. */
+struct run_branches;
+must_use struct error *engine_find_branches(struct engine *engine, const struct run_key *key,
+                                            struct arena *arena, struct run_branches *branches);
 /* Stored batches of [from, to) as they are, about bytes_max bytes, at most nodes_max batches (0: no
  * limit). `is_first`: `from` is where no earlier page ended, so the batch that holds it is looked
  * for. */

@@ -1,6 +1,7 @@
 /* history.c - where a run's history stands, and its stored batches. See engine.h. */
 #include "base/check.h"
 #include "engine/inside.h"
+#include "engine/ndc/branches.h"
 #include "wire/message.h"
 
 struct history_look {
@@ -37,6 +38,26 @@ engine_history_state(struct engine *engine, const struct run_key *key, struct ar
     return engine_look(engine, key, look_history, &look, arena);
 }
 
+struct branches_look {
+    struct run_branches *branches;
+    struct arena *arena;
+};
+
+static void
+look_branches(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct branches_look *look = context;
+    *look->branches = branches_read(run->core, look->arena);
+}
+
+struct error *
+engine_find_branches(struct engine *engine, const struct run_key *key, struct arena *arena,
+                     struct run_branches *branches)
+{
+    struct branches_look look = {branches, arena};
+    return engine_look(engine, key, look_branches, &look, arena);
+}
+
 struct error *
 engine_read_history(struct engine *engine, const struct history_range *range, struct arena *arena,
                     struct history_page *page)
@@ -45,8 +66,8 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     /* The first event always begins a batch. */
     bool is_known = !range->is_first || range->from_event_id == 1;
     struct error *err = (is_known ? store_read_line_on : store_read_line)(
-        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line,
-        range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
+        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line, range->from_event_id,
+        range->to_event_id, range->bytes_max, arena, page);
     if (err != NULL || range->nodes_max == 0 || page->count <= range->nodes_max)
         return err;
     page->count = range->nodes_max;

@@ -10,7 +10,8 @@
 
 struct replication {
     struct replication_options options;
-    atomic_bool is_draining; /* nobody waits any more */
+    atomic_bool is_draining;        /* nobody waits any more */
+    _Atomic(struct runs_in *) runs; /* NULL: nobody follows */
 };
 
 static inline struct replication *
@@ -33,5 +34,11 @@ struct error *replication_count_dlq(struct rpc_call *call);
 struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);
 struct error *replication_merge_dlq(struct rpc_call *call);
+
+/* The same calls for messages about runs (runs_dlq.c); the count adds its entries. */
+struct error *runs_dlq_count(struct rpc_call *call);
+struct error *runs_dlq_read(struct rpc_call *call);
+struct error *runs_dlq_purge(struct rpc_call *call);
+struct error *runs_dlq_merge(struct rpc_call *call);
 
 #endif

@@ -30,6 +30,12 @@ replication_new(const struct replication_options *options)
 }
 
 void
+replication_set_runs(struct replication *replication, struct runs_in *runs)
+{
+    atomic_store(&replication->runs, runs);
+}
+
+void
 replication_drain(struct replication *replication)
 {
     atomic_store(&replication->is_draining, true);

@@ -104,7 +104,8 @@ wait_news(struct part *part)
         is_fired = is_fired || (asked->is_read && list_is_empty(&asked->watch.node));
     }
     int64_t now = clock_monotonic();
-    int64_t next = now + WAIT_SLICE < part->poll->deadline ? now + WAIT_SLICE : part->poll->deadline;
+    int64_t next =
+        now + WAIT_SLICE < part->poll->deadline ? now + WAIT_SLICE : part->poll->deadline;
     enum wake wake = is_fired ? WAKE_READY : fiber_cond_wait(&part->news, next);
     for (size_t i = 0; i < part->asked.count; i++)
         list_remove(&part->asked.items[i]->watch.node);
