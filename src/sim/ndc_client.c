@@ -27,7 +27,7 @@ static void
 random_id(char *room, size_t size)
 {
     uint8_t bytes[16];
-    entropy_fill(bytes, sizeof bytes);
+    entropy_bytes(bytes, sizeof bytes);
     struct uuid uuid = uuid_v4(bytes);
     char text[UUID_TEXT_LENGTH + 1];
     uuid_format(&uuid, text);

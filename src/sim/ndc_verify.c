@@ -8,6 +8,7 @@
 #include "fiber/mark.h"
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
+#include "uber/cadence/api/v1/service_visibility.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 

@@ -61,6 +61,7 @@ static const char *const reads[ROW_KIND_END] = {
     [ROW_VISIBLE] = "GetHistoryTasks",
     [ROW_SEARCH_ATTRIBUTE] = "GetSearchAttributes",
     [ROW_ISOLATION_GROUPS] = "GetDomain",
+    [ROW_DIVERGENCE] = "GetWorkflowExecution",
 };
 
 static struct meter_series

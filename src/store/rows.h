@@ -60,7 +60,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_SETTING, 19, PARTITION_SETTINGS, ROW_ORDERED, ROW_MANY, "setting")                       \
     X(ROW_VISIBLE, 20, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE_RANGE, "visible")                    \
     X(ROW_SEARCH_ATTRIBUTE, 21, PARTITION_ATTRIBUTES, ROW_ORDERED, ROW_MANY, "search-attribute")   \
-    X(ROW_ISOLATION_GROUPS, 22, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "isolation-groups")
+    X(ROW_ISOLATION_GROUPS, 22, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "isolation-groups")      \
+    X(ROW_DIVERGENCE, 23, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "divergence")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,

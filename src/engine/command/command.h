@@ -104,6 +104,24 @@ must_use struct error *command_reset(struct step *step, struct reset_command *co
                                      const char **run_id);
 /* Sends the tasks of an open run again, and sets its alarm again. */
 must_use struct error *command_refresh(struct step *step);
+
+/* --- when a domain moves -----------------------------------------------------------------------
+ */
+
+/* The step's run, which is open, is given up, or events of others come: a started decision fails
+ * (FAILOVER_CLOSE_DECISION), what was buffered is in the history (E-009). */
+void command_close_decision(struct step *step);
+/* A decision that is in no history is forgotten: events of another cluster come. */
+void command_drop_transient(struct step *step);
+/* The open run ends since another one has its workflow id in all clusters (E-046). */
+void command_give_way(struct step *step);
+/* Has the run, which another version wrote last, something to settle before anything else happens
+ * to it here? */
+bool settle_is_needed(const struct run *run);
+/* It goes on here: what was begun with its decision begins anew, as a first attempt, and no worker
+ * is trusted to remember it (E-010, E-011). `was_closed`: a decision was closed before. */
+void command_settle(struct step *step, bool was_closed);
+
 /* --- from other workflows ----------------------------------------------------------------------
  */
 

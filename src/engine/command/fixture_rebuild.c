@@ -12,7 +12,7 @@
 
 /* Of the core: not in any event. */
 static void
-forget_core(STORED(RunRecord) *core, bool is_reset)
+forget_core(STORED(RunRecord) *core)
 {
     FORGET(core, alarm_time); /* the shard's */
     FORGET(core, alarm_row);
@@ -25,12 +25,6 @@ forget_core(STORED(RunRecord) *core, bool is_reset)
     FORGET_TEXT(core, reset_run_id);
     FORGET(core, waits_for_parent); /* between a child and its parent */
     FORGET(core, ask_parent_time);
-    if (is_reset) { /* its clock began with the reset */
-        FORGET_TEXT(core, create_request_id);
-        FORGET(core, start_time);
-        FORGET(core, execution_time);
-        FORGET(core, timeout_time);
-    }
     core->sticky_task_list = NULL; /* between the run and a worker */
     FORGET(core, sticky_timeout);
     FORGET(core, sticky_time);
@@ -194,9 +188,8 @@ fixture_expect_rebuilt(const struct fixture *fixture, size_t index)
     struct run *rebuilt = fixture_rebuild(fixture, index, arena);
     STORED(RunRecord) *one = message_copy(arena, &rebuilt->core->base);
     STORED(RunRecord) *other = message_copy(arena, &stored->core->base);
-    bool is_reset = strcmp(stored->core->reset_run_id, stored->core->run_id) == 0;
-    forget_core(one, is_reset);
-    forget_core(other, is_reset);
+    forget_core(one);
+    forget_core(other);
     forget_decision(one);
     forget_decision(other);
     expect_same("core", &one->base, &other->base, arena);

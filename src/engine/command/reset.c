@@ -14,8 +14,6 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define SECOND ((int64_t)1000000000)
-
 /* ---- what is asked before anything is read ---- */
 
 const char *
@@ -153,18 +151,6 @@ fail_activity(struct mutation *mutation, const STORED(PendingActivity) *activity
     mutation_add_event(mutation, event);
 }
 
-/* Its time begins now. */
-static void
-dispatch_again(struct mutation *mutation, int64_t schedule_id)
-{
-    STORED(PendingActivity) *activity = mutation_change_activity(mutation, schedule_id);
-    int64_t now = mutation_facts(mutation)->now;
-    if (activity->expiration_time != 0)
-        activity->expiration_time += now - activity->scheduled_time;
-    activity->scheduled_time = now;
-    activity_dispatch(mutation, schedule_id);
-}
-
 static int
 compare_ids(const void *one, const void *other)
 {
@@ -195,7 +181,7 @@ settle_activities(struct mutation *mutation, const char *reason)
     for (size_t i = 0; i < count; i++) {
         const STORED(PendingActivity) *activity = run_find_activity(run, ids[i]);
         if (activity->started_id == EVENT_NONE)
-            dispatch_again(mutation, ids[i]);
+            activity_dispatch(mutation, ids[i]);
         else
             fail_activity(mutation, activity, reason);
     }
@@ -214,26 +200,10 @@ send_externals(struct mutation *mutation)
 
 /* ---- all of it ---- */
 
-/* As if it were started now; but it has waited for its first decision already. */
-static void
-set_times(STORED(RunRecord) *core)
-{
-    check(core->first_decision_time == 0);
-    core->start_time = core->execution_time = core->last_event_time; /* of the fork */
-    core->timeout_time =
-        core->execution_timeout == 0 ? 0 : core->start_time + core->execution_timeout * SECOND;
-    bool is_cut = core->attempt > 0 && core->expiration_time != 0; /* */
-    if (is_cut && (core->timeout_time == 0 || core->expiration_time < core->timeout_time))
-        core->timeout_time = core->expiration_time;
-}
-
 static void
 set_names(struct run *run, const struct reset_command *command)
 {
     STORED(RunRecord) *core = run->core;
-    core->create_request_id = run_keep_text(run, command->request->request_id);
-    core->reset_request_id = core->create_request_id;
-    core->reset_run_id = core->run_id;
     core->chain_request_id = run_keep_text(run, command->chain_request_id);
     core->jitter_start = command->jitter_start;
 }
@@ -286,7 +256,6 @@ command_reset(struct step *step, struct reset_command *command, const char **run
         write_timed_out(begun, command);
     check(run->core->decision == NULL);
     run->core->decision_attempt = 0;
-    set_times(run->core);
     settle_activities(begun, reason);
     send_externals(begun);
     signal_again(begun, command);

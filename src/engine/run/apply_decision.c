@@ -154,6 +154,7 @@ apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
     end_decision(mutation, failed->scheduled_event_id);
     clear_sticky(core);
     core->decision_attempt = is_our_fault(failed->cause) ? 0 : attempt;
+    apply_reset(mutation, event);
 }
 
 void
@@ -174,4 +175,5 @@ apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *eve
     end_decision(mutation, timed_out->scheduled_event_id);
     clear_sticky(core);
     core->decision_attempt = is_innocent ? 0 : attempt;
+    apply_reset(mutation, event);
 }

@@ -146,7 +146,9 @@ external_fault(const struct run *run, const STORED(PendingExternal) *external)
 {
     RULE(run_find_external(run, external->initiated_id) == external, "rule 8: its id");
     RULE(external->initiated_id < run->core->next_event_id, "rule 8: not in the history");
-    RULE(external->request_id[0] != '\0' && external->row != 0, "rule 8: no row");
+    RULE(external->request_id[0] != '\0', "rule 8: no request");
+    RULE(external->row != 0 || run->core->state == RUN_ZOMBIE || !run_is_open(run),
+         "rule 8: no row");
     return NULL;
 }
 

@@ -81,6 +81,8 @@ run_next_deadline(const struct run *run)
 {
     if (!run_is_open(run))
         return run->core->delete_time;
+    if (run_is_zombie(run))
+        return 0;
     int64_t deadline = run_core_deadline(run->core);
     size_t cursor = 0;
     void *value;

@@ -123,7 +123,7 @@ int64_t
 mutation_next_deadline(struct mutation *mutation)
 {
     struct run *run = mutation->run;
-    if (!run_is_open(run))
+    if (!run_is_open(run) || run_is_zombie(run))
         return run_next_deadline(run); /* nothing that is pending counts any more */
     dues_note(mutation);
     dues_learn(run);

@@ -307,6 +307,8 @@ wanted_alarm(struct mutation *mutation)
     const STORED(RunRecord) *core = mutation->run->core;
     const struct facts *facts = mutation->facts;
     bool is_set = run_is_open(mutation->run) && core->alarm_row != 0;
+    if (run_is_zombie(mutation->run))
+        return 0;
 #ifdef CADENZA_PLANT_alarm_after_deadline
     if (is_set)
         return core->alarm_time;

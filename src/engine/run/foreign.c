@@ -33,6 +33,8 @@ mutation_add_foreign(struct mutation *mutation, API(HistoryEvent) *const *events
     mutation->facts = &rebuild.facts;
     rebuild_read_ended(&rebuild);
     const char *misfit = add_events(&rebuild, mutation, events, count);
+    if (misfit == NULL)
+        mutation_note_versions(mutation); /* so that the run can be compared with others */
     rebuild_store_ended(&rebuild);
     mutation->facts = facts;
     return misfit;

@@ -36,8 +36,9 @@ struct mutation {
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
     vector_of(struct outbox_change) rows;
-    size_t noted;    /* changes of the journal that the heap of due.c has seen */
-    bool is_foreign; /* its events have their numbers already (foreign.c) */
+    size_t noted;      /* changes of the journal that the heap of due.c has seen */
+    bool is_foreign;   /* its events have their numbers already (foreign.c) */
+    bool is_replacing; /* the run takes the place of another (replace.c) */
     bool is_over;
 };
 
@@ -181,6 +182,8 @@ void apply_decision_completed(struct mutation *mutation, const API(HistoryEvent)
 void apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event);
 /* It is over; unstarted on a sticky list it does not count. */
 void apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *event);
+/* If a reset parts from its base run with it: who asked, and from when on time counts. */
+void apply_reset(struct mutation *mutation, const API(HistoryEvent) *event);
 /* One is pending, and its task in the outbox. */
 void apply_activity_scheduled(struct mutation *mutation, const API(HistoryEvent) *event);
 /* A worker has it, now or (told late) since long. */

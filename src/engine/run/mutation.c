@@ -81,10 +81,12 @@ void
 mutation_cancel(struct mutation *mutation)
 {
     check(!mutation->is_over);
+    mutation->is_over = true;
+    if (mutation->is_replacing)
+        return; /* the run is in no row: it goes as it is */
     journal_undo(mutation, 0);
     memcpy(mutation->run->core, &mutation->before, sizeof mutation->before);
     mutation->events.count = mutation->rows.count = 0;
-    mutation->is_over = true;
 }
 
 STORED(RunRecord) *

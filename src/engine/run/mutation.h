@@ -80,6 +80,11 @@ struct mutation *mutation_begin(struct run *run, const struct facts *facts, stru
  */
 struct mutation *mutation_begin_new(struct run *run, const struct facts *facts,
                                     struct arena *arena);
+/* The same for a run that was rebuilt from another of its histories and takes the place of `old`,
+ * which is what its rows say and must stay until the step is submitted, as must its arena: nothing
+ * of `old` is left. Nothing may be buffered there. Its tasks are not sent: see command_refresh. */
+struct mutation *mutation_begin_replacing(struct run *rebuilt, const struct run *old,
+                                          const struct facts *facts, struct arena *arena);
 struct run *mutation_run(const struct mutation *mutation);
 const struct facts *mutation_facts(const struct mutation *mutation);
 struct arena *mutation_arena(const struct mutation *mutation);
@@ -173,11 +178,18 @@ bool transfer_is_task(STORED(TransferType) type);
 void transfer_fill_partitions(STORED(TransferRow) *transfer, const STORED(RunRecord) *core,
                               struct arena *arena);
 /* A row of the outbox, released when the step is durable. Domain, workflow, run, version and
- * created time are filled in. Returns its number. `transfer` lives in the arena. */
+ * created time are filled in. Returns its number; 0: the run is a zombie, of which only what is to
+ * be applied again is sent. `transfer` lives in the arena. */
 uint64_t mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer);
 /* The row's work is done or void: it goes with this step, if it is still there; one
  * that this very step added is not written at all. 0: nothing. */
 void mutation_drop_transfer(struct mutation *mutation, uint64_t row);
+
+/* An open run has lost its workflow id to another one: none of its tasks is sent, nothing of it is
+ * due any more; nothing may be buffered. Harmless for others. */
+void mutation_become_zombie(struct mutation *mutation);
+/* It has its id back; its tasks are to be sent again. False: it was no zombie. */
+bool mutation_revive(struct mutation *mutation);
 
 /* Sends the task of the pending decision, which is not started, once more; the old row goes. */
 void mutation_resend_decision(struct mutation *mutation);

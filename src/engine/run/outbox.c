@@ -33,6 +33,9 @@ mutation_add_transfer(struct mutation *mutation, STORED(TransferRow) *transfer)
     check(facts->ids->next < facts->ids->end);
     check(transfer->type != CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_INVALID);
     check((transfer->task_list != NULL) == transfer_is_task(transfer->type));
+    if (run_is_zombie(mutation->run) &&
+        transfer->type != CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY)
+        return 0;
     transfer->format = RUN_RECORD_FORMAT;
     transfer->domain_id = core->domain_id;
     transfer->workflow_id = core->workflow_id;

@@ -132,21 +132,34 @@ rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEve
         core->close_batch_event_id = mutation_first_event_id(mutation);
 }
 
-void
-rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count, size_t bytes,
+const char *
+rebuild_try(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count, size_t bytes,
             struct arena *arena)
 {
     if (count == 0)
-        return;
+        return NULL;
     rebuild->facts.ids = &rebuild->ids;
     struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->facts, arena);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const char *misfit = rebuild_find_misfit(rebuild, events[i]);
+        if (misfit != NULL)
+            return misfit;
         rebuild_apply(rebuild, mutation, events[i]);
+    }
     mutation_note_versions(mutation);
     STORED(RunRecord) *core = rebuild->run->core;
     core->last_first_event_id = mutation_first_event_id(mutation);
     core->history_bytes += (int64_t)bytes;
     mutation->is_over = true;
+    return NULL;
+}
+
+void
+rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count, size_t bytes,
+            struct arena *arena)
+{
+    const char *misfit = rebuild_try(rebuild, events, count, bytes, arena);
+    check_that(misfit == NULL, "a history of our own: %s", misfit);
 }
 
 void
@@ -189,8 +202,11 @@ rebuild_page(struct rebuild *rebuild, const struct history_page *page, struct ar
         struct error *err = rebuild_decode(&page->node[i], arena, &history);
         if (err != NULL)
             return err;
-        rebuild_add(rebuild, history->events, history->n_events, page->node[i].events.length,
-                    arena);
+        const char *misfit = rebuild_try(rebuild, history->events, history->n_events,
+                                         page->node[i].events.length, arena);
+        if (misfit != NULL)
+            return error_new(arena, ERR_CORRUPT, "the batch from event %lld on does not fit: %s",
+                             (long long)page->node[i].first_event_id, misfit);
     }
     run_compact(rebuild->run);
     return NULL;
@@ -207,8 +223,8 @@ run_rebuild(struct store *store, struct partition shard, int64_t next_event_id, 
     for (int64_t from = 1; from < next_event_id;) {
         struct history_page page;
         arena_reset(scratch);
-        struct error *err = store_read_line_on(store, shard, &line, from, next_event_id,
-                                               page_bytes, scratch, &page);
+        struct error *err = store_read_line_on(store, shard, &line, from, next_event_id, page_bytes,
+                                               scratch, &page);
         if (err == NULL)
             err = rebuild_page(&rebuild, &page, scratch);
         if (err != NULL)

@@ -37,6 +37,10 @@ const char *rebuild_find_misfit(const struct rebuild *rebuild, const API(History
  * cut, those before the cut; `bytes` is their size. */
 void rebuild_add(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t count,
                  size_t bytes, struct arena *arena);
+/* The same for a history of unknown origin: why it does not fit (then the run is of no use any
+ * more); NULL: it does. */
+must_use const char *rebuild_try(struct rebuild *rebuild, API(HistoryEvent) *const *events,
+                                 size_t count, size_t bytes, struct arena *arena);
 /* All was applied. */
 void rebuild_end(struct rebuild *rebuild);
 
@@ -44,7 +48,8 @@ void rebuild_end(struct rebuild *rebuild);
 must_use struct error *rebuild_decode(const struct history_node *node, struct arena *arena,
                                       const API(History) **history);
 /* Reads a whole history in pages of about so many bytes and applies it to `run`, which has its
- * names and its branch. Yields. Errors: the store's, ERR_CORRUPT. */
+ * names and its branch (or line). Yields. Errors: the store's, ERR_CORRUPT (also: an event does not
+ * fit, then the run is of no use any more). */
 must_use struct error *run_rebuild(struct store *store, struct partition shard,
                                    int64_t next_event_id, size_t page_bytes,
                                    const struct facts *facts, struct run *run, struct arena *arena);

@@ -107,6 +107,14 @@ run_is_open(const struct run *run)
     return core->state != 0 && core->state != RUN_COMPLETED && core->close_status == CLOSE_NONE;
 }
 
+int64_t
+run_last_version(const struct run *run)
+{
+    const STORED(RunRecord) *core = run->core;
+    check(core->n_versions > 0);
+    return core->versions[core->n_versions - 1]->event_version;
+}
+
 bool
 run_has_pending_decision(const struct run *run)
 {

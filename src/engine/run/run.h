@@ -72,6 +72,10 @@ void run_check(const struct run *run);
 /* --- questions ------------------------------------------------------------------------------- */
 
 bool run_is_open(const struct run *run);
+/* Is it open, and has another run its workflow id? Then only events of other clusters change it. */
+bool run_is_zombie(const struct run *run);
+/* Of its newest event; there is one. */
+int64_t run_last_version(const struct run *run);
 /* Is a decision scheduled or started; is one started (then events are buffered)? */
 bool run_has_pending_decision(const struct run *run);
 bool run_has_started_decision(const struct run *run);

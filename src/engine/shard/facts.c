@@ -48,6 +48,20 @@ facts_say_inactive(const struct error *err)
     return err != NULL && (err->kind == ERR_DOMAIN_NOT_ACTIVE || err->kind == ERR_BAD_REQUEST);
 }
 
+struct error *
+tenure_check_newest(const struct tenure *tenure, int64_t last_version, const struct facts *facts,
+                    struct arena *arena)
+{
+    const struct cluster_group *group = tenure->shard->options.group;
+    if (last_version <= facts->event_version)
+        return NULL;
+    mark("step_before_its_version");
+    const struct cluster *cluster = cluster_group_of_version(group, last_version);
+    struct error_clusters clusters = {.current = group->current->name,
+                                      .active = cluster == NULL ? "" : cluster->name};
+    return errors_domain_not_active(arena, facts->domain->name, &clusters);
+}
+
 /* Fills all but the moment. */
 static struct error *
 fill_facts(struct tenure *tenure, const struct domain *domain,

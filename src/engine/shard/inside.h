@@ -32,6 +32,7 @@ struct loaded_run {
     /* What watchers may know. */
     int64_t durable_next_event_id;
     bool is_durably_closed;
+    bool is_replaced; /* by another history, in the step that is about to be submitted */
 };
 
 /* A workflow id that is in use or was lately. */
@@ -56,7 +57,7 @@ struct workflows {
 };
 
 /* What a step leaves to be done once it is durable. */
-#define STEP_RUNS_MAX 2 /* the run of the wish, one that begins */
+#define STEP_RUNS_MAX 4 /* the run of the wish, one that begins, one that gives way */
 struct aftermath {
     struct list node;
     ticket_t ticket;
@@ -64,7 +65,7 @@ struct aftermath {
     struct aftermath_run {
         struct loaded_run *loaded;
         int64_t next_event_id;
-        bool is_closed;
+        bool is_closed, is_replaced;
     } runs[STEP_RUNS_MAX];
     size_t run_count;
 };
@@ -421,12 +422,50 @@ struct loaded_run *workflow_find_run(const struct workflow *workflow, const char
 struct loaded_run *workflow_add_run(struct tenure *tenure, struct workflow *workflow,
                                     struct run *run);
 void workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *current);
+/* The run has another history for its own: it is as it was rebuilt. The old one is freed. */
+void workflow_replace_run(struct loaded_run *loaded, struct run *run);
 /* Pins the id until the ticket is durable. */
 struct aftermath *workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow,
                                          ticket_t ticket);
 void aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded);
 /* Steps up to this ticket are durable. */
 void workflows_release(struct tenure *tenure, ticket_t durable);
+
+/* --- step_batch.c: all that a step means, as one batch; no yields ---- */
+
+struct step_batch {
+    struct tenure *tenure;
+    struct workflow *workflow; /* locked */
+    struct arena *arena;
+    struct batch *batch;
+    struct step_batch_run {
+        struct run *run;
+        struct loaded_run *loaded; /* NULL: it begins */
+        struct effects effects;
+        const struct domain *domain;
+    } runs[STEP_RUNS_MAX];
+    size_t count;
+};
+void step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
+                      struct arena *arena);
+/* Finishes a mutation, of a run that begins (NULL), is loaded, or takes the place of one that is.
+ */
+void step_batch_add(struct step_batch *commit, struct mutation *mutation,
+                    struct loaded_run *loaded);
+/* The workflow id has this run now, as it is. */
+void step_batch_put_current(struct step_batch *commit, const struct run *run);
+ticket_t step_batch_submit(struct step_batch *commit);
+bool workflow_has_current(const struct workflow *workflow, const struct run *run);
+
+/* --- settle.c ---- */
+
+/* Was the run last written by an earlier version than that of the facts, and is there something to
+ * settle before it goes on here? */
+bool tenure_must_settle(const struct run *run, const struct facts *facts);
+/* Does it, as a commit of its own. has_news: a decision is due in any case. There is room. No
+ * yield. */
+ticket_t tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
+                       const struct facts *facts, bool has_news, struct arena *arena);
 
 /* --- outbox.c ---- */
 
@@ -589,15 +628,9 @@ void replicate_free(struct tenure *tenure);
 /* What the shard record says; and the other way. */
 void replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
 void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
-/* Rows of a step that is about to be submitted with this batch: of the run that it changed and of
- * the one that it began, NULL: none. */
-struct replicated_step {
-    const struct run *run;
-    const struct effects *effects;
-};
-void replicate_put(struct tenure *tenure, const struct replicated_step *changed,
-                   const struct replicated_step *begun, const struct domain *domain,
-                   struct batch *batch);
+/* Rows of a step that is about to be submitted go into its batch. */
+struct step_batch;
+void replicate_put(const struct step_batch *commit);
 void replicate_release(struct tenure *tenure, ticket_t durable);
 /* Deletes by the way what nobody needs any more. */
 void replicate_fill(struct tenure *tenure, struct batch *batch);
@@ -633,6 +666,11 @@ struct step_facts {
 must_use struct error *tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted,
                                          const struct run *run, struct arena *arena,
                                          struct step_facts *facts);
+
+/* May this version change what that one wrote (E-002)? Error: ERR_DOMAIN_NOT_ACTIVE, naming the
+ * cluster that did. */
+must_use struct error *tenure_check_newest(const struct tenure *tenure, int64_t last_version,
+                                           const struct facts *facts, struct arena *arena);
 
 /* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
 must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,

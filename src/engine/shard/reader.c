@@ -28,7 +28,8 @@ shard_reader_history(struct shard_reader *reader, const struct history_range_wan
 {
     const struct shard *shard = reader->tenure->shard;
     struct error *err = store_read_line_on(shard->options.store, shard->partition, &wanted->line,
-                           wanted->from_event_id, wanted->to_event_id, wanted->bytes_max, arena, page);
+                                           wanted->from_event_id, wanted->to_event_id,
+                                           wanted->bytes_max, arena, page);
     if (err == NULL && reader->tenure->is_over)
         err = tenure_error(reader->tenure, arena);
     return err;

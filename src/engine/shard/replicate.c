@@ -207,17 +207,34 @@ take_number(struct tenure *tenure)
     return tenure->ids.next++;
 }
 
-/* The node of the run that the events continue theirs as, if they do. */
-static const struct node_effect *
-find_begun(const struct node_effect *node, const struct replicated_step *begun)
+/* The run of the same step that the events continue theirs as, if they do; NULL: none. */
+static const struct step_batch_run *
+find_begun(const struct step_batch *commit, const struct node_effect *node)
 {
     const API(HistoryEvent) *last = node->events[node->event_count - 1];
-    if (last->attributes_case != EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW) ||
-        begun->effects == NULL || begun->effects->node_count == 0)
+    if (last->attributes_case != EVENT_KIND(WORKFLOW_EXECUTION_CONTINUED_AS_NEW))
         return NULL;
     const char *run_id =
         last->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
-    return strcmp(run_id, begun->run->core->run_id) == 0 ? &begun->effects->nodes[0] : NULL;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct step_batch_run *part = &commit->runs[i];
+        if (strcmp(part->run->core->run_id, run_id) == 0 && part->effects.node_count > 0)
+            return part;
+    }
+    return NULL;
+}
+
+/* Does another run of the step tell of the first events of this one? */
+static bool
+is_told_by_other(const struct step_batch *commit, const struct step_batch_run *part)
+{
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct effects *effects = &commit->runs[i].effects;
+        if (effects->node_count > 0 &&
+            find_begun(commit, &effects->nodes[effects->node_count - 1]) == part)
+            return true;
+    }
+    return false;
 }
 
 static STORED(ReplicatedBegin) *
@@ -232,14 +249,15 @@ make_begin(const struct run *run, const struct node_effect *node, struct arena *
 }
 
 static void
-put_node_row(struct tenure *tenure, const struct replicated_step *step,
-             const struct node_effect *node, const struct replicated_step *begun_step,
-             uint64_t clusters, struct batch *batch)
+put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
+             const struct node_effect *node, uint64_t clusters)
 {
+    struct batch *batch = commit->batch;
     struct arena *arena = batch->arena;
-    const STORED(RunRecord) *core = step->run->core;
-    STORED(ReplicationRow) *row = new_row(step->run, TYPE_EVENTS, arena);
-    const struct node_effect *begun = begun_step == NULL ? NULL : find_begun(node, begun_step);
+    const STORED(RunRecord) *core = part->run->core;
+    STORED(ReplicationRow) *row = new_row(part->run, TYPE_EVENTS, arena);
+    const struct step_batch_run *other = find_begun(commit, node);
+    const struct node_effect *begun = other == NULL ? NULL : &other->effects.nodes[0];
     row->tree_id = uuid_data(node->branch.tree, arena);
     row->branch_id = uuid_data(node->branch.branch, arena);
     row->first_event_id = node->events[0]->event_id;
@@ -247,11 +265,11 @@ put_node_row(struct tenure *tenure, const struct replicated_step *step,
     row->versions = core->versions;
     row->n_versions = core->n_versions;
     if (begun != NULL)
-        row->begun = make_begin(begun_step->run, begun, arena);
-    uint64_t number = take_number(tenure);
+        row->begun = make_begin(other->run, begun, arena);
+    uint64_t number = take_number(commit->tenure);
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
               message_encode(arena, &row->base));
-    keep_replica(tenure, number, clusters,
+    keep_replica(commit->tenure, number, clusters,
                  replicate_encode(row, number, node->events, node->event_count,
                                   begun == NULL ? NULL : begun->events,
                                   begun == NULL ? 0 : begun->event_count, arena));
@@ -280,43 +298,22 @@ put_activity_row(struct tenure *tenure, const struct run *run, int64_t schedule_
     map_put(replicating->activities, name, replica);
 }
 
-static void
-put_rows(struct tenure *tenure, const struct replicated_step *step, size_t first,
-         const struct replicated_step *begun, uint64_t clusters, struct batch *batch)
-{
-    if (step->effects == NULL)
-        return;
-    for (size_t i = first; i < step->effects->node_count; i++)
-        put_node_row(tenure, step, &step->effects->nodes[i], begun, clusters, batch);
-    for (size_t i = 0; i < step->effects->activity_count; i++)
-        put_activity_row(tenure, step->run, step->effects->activities[i], clusters, batch);
-}
-
-static bool
-is_continued(const struct replicated_step *changed, const struct replicated_step *begun)
-{
-    const struct effects *effects = changed->effects;
-    return effects != NULL && effects->node_count > 0 &&
-           find_begun(&effects->nodes[effects->node_count - 1], begun) != NULL;
-}
-
 void
-replicate_put(struct tenure *tenure, const struct replicated_step *changed,
-              const struct replicated_step *begun, const struct domain *domain, struct batch *batch)
+replicate_put(const struct step_batch *commit)
 {
-    bool has_any = false;
-    const struct replicated_step *steps[] = {changed, begun};
-    for (size_t i = 0; i < array_length(steps); i++) {
-        const struct effects *effects = steps[i]->effects;
-        has_any = has_any ||
-                  (effects != NULL && (effects->node_count > 0 || effects->activity_count > 0));
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct step_batch_run *part = &commit->runs[i];
+        const struct effects *effects = &part->effects;
+        if (effects->node_count == 0 && effects->activity_count == 0)
+            continue;
+        uint64_t clusters = other_clusters(commit->tenure, part->domain);
+        size_t first = is_told_by_other(commit, part) ? 1 : 0;
+        for (size_t j = first; clusters != 0 && j < effects->node_count; j++)
+            put_node_row(commit, part, &effects->nodes[j], clusters);
+        for (size_t j = 0; clusters != 0 && j < effects->activity_count; j++)
+            put_activity_row(commit->tenure, part->run, effects->activities[j], clusters,
+                             commit->batch);
     }
-    uint64_t clusters = has_any ? other_clusters(tenure, domain) : 0;
-    if (clusters == 0)
-        return;
-    bool is_merged = is_continued(changed, begun);
-    put_rows(tenure, changed, 0, begun, clusters, batch);
-    put_rows(tenure, begun, is_merged ? 1 : 0, NULL, clusters, batch);
 }
 
 /* --- what is durable ---- */

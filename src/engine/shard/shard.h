@@ -168,6 +168,14 @@ struct shard_reset {
 must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
                                    struct arena *arena, const char **run_id);
 
+/* Takes in a batch that another cluster decided: see engine/foreign.h. On the shard's loop. Yields.
+ * Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such domain);
+ * those of a step. */
+struct foreign_events;
+struct foreign_outcome;
+must_use struct error *shard_apply_foreign(struct shard *shard, const struct foreign_events *events,
+                                           struct arena *arena, struct foreign_outcome *outcome);
+
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,

@@ -6,6 +6,7 @@
  * ticket of the id: it was decided on that. A caller that gives up waiting undoes nothing. */
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/active.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -97,25 +98,79 @@ visit_prepare(struct visit *visit)
 /* --- deciding: no yields ---- */
 
 static struct error *
+refuse_without_room(struct visit *visit)
+{
+    mark("shard_without_room");
+    visit->ticket = 0; /* says nothing about the id */
+    return errors_service_busy(visit->arena, "", "Too many changes of shard %u are waiting.",
+                               visit->tenure->shard->options.number);
+}
+
+/* A run that lost its workflow id is changed by events of other clusters alone (E-043). */
+static struct error *
+check_zombie(const struct visit *visit)
+{
+    if (visit->loaded == NULL || !run_is_zombie(visit->loaded->run))
+        return NULL;
+    mark("zombie_refused");
+    if (visit->wanted->task != NULL)
+        return not_found(&visit->wanted->key, visit->arena); /* its task is void */
+    return error_new(visit->arena, ERR_ALREADY_COMPLETED, "workflow execution already completed");
+}
+
+/* What a later version wrote may not be changed, nor followed by another run (E-002). Runs of
+ * domains that are active in several places are not compared: each attribute counts for itself. */
+static struct error *
+check_newest(struct visit *visit)
+{
+    const struct step_facts *facts = &visit->facts;
+    const STORED(CurrentRecord) *current = visit->workflow->current;
+    if (visit->wanted->ignores_activity)
+        return NULL;
+    if (visit->loaded != NULL && run_is_open(visit->loaded->run))
+        return tenure_check_newest(visit->tenure, run_last_version(visit->loaded->run),
+                                   &facts->of_run, visit->arena);
+    bool is_start = visit->wanted->may_be_missing && current != NULL;
+    if (!is_start || domain_is_active_active(facts->of_begun.domain))
+        return NULL;
+    return tenure_check_newest(visit->tenure, current->last_write_version, &facts->of_begun,
+                               visit->arena);
+}
+
+static struct error *
 check_visit(struct visit *visit)
 {
     const struct shard_step *wanted = visit->wanted;
     if (wanted->needs_run && !wanted->may_be_missing && visit->loaded == NULL)
         return not_found(&wanted->key, visit->arena);
     const struct run *run = visit->loaded == NULL ? NULL : visit->loaded->run;
-    struct error *err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
+    struct error *err = check_zombie(visit);
+    if (err != NULL)
+        return err;
+    err = tenure_make_facts(visit->tenure, wanted, run, visit->arena, &visit->facts);
+    if (err == NULL)
+        err = check_newest(visit);
     bool has_room = writer_has_room(visit->tenure->writer);
     bool is_kept = facts_say_inactive(err) && wanted->task != NULL;
     if (is_kept && has_room)
         visit->ticket = tenure_keep_task(visit->tenure, wanted->task, run, visit->arena);
     if (err != NULL && (has_room || !is_kept))
         return err;
-    if (has_room)
+    return has_room ? NULL : refuse_without_room(visit);
+}
+
+/* The run comes from another version: what was begun with it is settled first, in a commit of its
+ * own, which stays whatever becomes of the wish. */
+static struct error *
+visit_settle(struct visit *visit)
+{
+    struct loaded_run *loaded = visit->loaded;
+    if (loaded == NULL || visit->wanted->ignores_activity ||
+        !tenure_must_settle(loaded->run, &visit->facts.of_run))
         return NULL;
-    mark("shard_without_room");
-    visit->ticket = 0; /* says nothing about the id */
-    return errors_service_busy(visit->arena, "", "Too many changes of shard %u are waiting.",
-                               visit->tenure->shard->options.number);
+    visit->ticket = tenure_settle(visit->tenure, visit->workflow, loaded, &visit->facts.of_run,
+                                  false, visit->arena);
+    return writer_has_room(visit->tenure->writer) ? NULL : refuse_without_room(visit);
 }
 
 /* Takes everything back. */
@@ -133,96 +188,19 @@ visit_cancel(struct visit *visit)
 
 /* --- adopting: no yields ---- */
 
-/* The current-run record that a run means. */
-static void
-fill_current(const struct run *run, STORED(CurrentRecord) *record)
-{
-    const STORED(RunRecord) *core = run->core;
-    cadenza__storage__v1__current_record__init(record);
-    record->format = RUN_RECORD_FORMAT;
-    record->run_id = core->run_id;
-    record->create_request_id = core->create_request_id;
-    if (core->chain_request_id[0] != '\0') {
-        record->chain_request_id = core->chain_request_id;
-        record->chain_run_id = core->first_execution_run_id;
-    }
-    record->state = core->state;
-    record->close_status = core->close_status;
-    record->start_time = core->start_time;
-    if (core->n_versions > 0) {
-        record->start_version = core->versions[0]->event_version;
-        record->last_write_version = core->versions[core->n_versions - 1]->event_version;
-    }
-}
-
-static bool
-current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *other)
-{
-    return one != NULL && strcmp(one->run_id, other->run_id) == 0 &&
-           strcmp(one->create_request_id, other->create_request_id) == 0 &&
-           one->state == other->state && one->close_status == other->close_status &&
-           one->start_version == other->start_version &&
-           one->last_write_version == other->last_write_version &&
-           one->start_time == other->start_time;
-}
-
 /* Writes the current-run record if the step changed it. */
 static void
-visit_put_current(struct visit *visit, const struct run *begun, struct batch *batch)
+visit_put_current(struct visit *visit, const struct run *begun, struct step_batch *commit)
 {
-    struct workflow *workflow = visit->workflow;
     const struct run *run = begun;
 #ifdef CADENZA_PLANT_current_not_moved
     run = visit->loaded == NULL ? begun : NULL;
 #endif
-    bool is_current = visit->loaded != NULL && workflow->current != NULL &&
-                      strcmp(visit->loaded->run->core->run_id, workflow->current->run_id) == 0;
-    if (run == NULL && is_current)
+    if (run == NULL && visit->loaded != NULL &&
+        workflow_has_current(visit->workflow, visit->loaded->run))
         run = visit->loaded->run;
-    if (run == NULL)
-        return;
-    STORED(CurrentRecord) record;
-    fill_current(run, &record);
-    if (current_equals(workflow->current, &record))
-        return;
-    batch_put(batch, ROW_CURRENT,
-              current_key(workflow->domain_id, workflow->workflow_id, visit->arena),
-              message_encode(visit->arena, &record.base));
-    workflow_set_current(workflow, &record);
-}
-
-/* Finishes one mutation of the step into the batch. */
-static void
-visit_finish(struct visit *visit, struct mutation *mutation, struct batch *batch,
-             struct effects *effects)
-{
-    struct tenure *tenure = visit->tenure;
-    const struct run *run = mutation_run(mutation);
-    mutation_finish(mutation, batch, effects);
-    alarms_put(tenure, run, effects, batch);
-    if (effects->visible_row != 0)
-        visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
-                      visit->arena);
-    for (size_t i = 0; i < effects->dropped_count; i++)
-        outbox_drop(tenure, effects->dropped[i], batch);
-}
-
-/* Rows for other clusters. */
-static void
-visit_replicate(struct visit *visit, const struct effects *of_changed,
-                const struct effects *of_begun, struct batch *batch)
-{
-    struct replicated_step changed = {.effects = of_changed}, begun = {.effects = of_begun};
-    const struct domain *domain = NULL;
-    if (of_changed != NULL) {
-        changed.run = mutation_run(visit->step.mutation);
-        domain = mutation_facts(visit->step.mutation)->domain;
-    }
-    if (of_begun != NULL) {
-        begun.run = mutation_run(visit->step.begun);
-        domain = mutation_facts(visit->step.begun)->domain;
-    }
-    replicate_put(visit->tenure, &changed, &begun, domain, batch);
+    if (run != NULL)
+        step_batch_put_current(commit, run);
 }
 
 /* One batch of all that the step means. The ticket to wait for is left in the visit. */
@@ -237,30 +215,20 @@ visit_submit(struct visit *visit)
     }
     if (changed == NULL && begun == NULL)
         return; /* nothing to do: a repeat */
-    struct batch *batch = tenure_batch(tenure, visit->arena);
-    struct effects of_changed = {0}, of_begun = {0};
+    struct step_batch commit;
+    step_batch_begin(&commit, tenure, visit->workflow, visit->arena);
     if (changed != NULL)
-        visit_finish(visit, changed, batch, &of_changed);
+        step_batch_add(&commit, changed, visit->loaded);
     if (begun != NULL) {
         struct history_branch branch = run_branch(mutation_run(begun));
-        tenure_add_nodes(tenure, &branch, visit->step.nodes, visit->step.node_count, batch);
-        visit_finish(visit, begun, batch, &of_begun);
+        tenure_add_nodes(tenure, &branch, visit->step.nodes, visit->step.node_count, commit.batch);
+        step_batch_add(&commit, begun, NULL);
     }
-    visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), batch);
-    visit_replicate(visit, changed == NULL ? NULL : &of_changed, begun == NULL ? NULL : &of_begun,
-                    batch);
+    visit_put_current(visit, begun == NULL ? NULL : mutation_run(begun), &commit);
     const struct task *started = visit->wanted->task;
     if (started != NULL && started->row != 0) /* it may have another row than the run knows */
-        outbox_drop(tenure, started->row, batch);
-    visit->ticket = tenure_submit(tenure, batch);
-    struct aftermath *aftermath = workflow_add_aftermath(tenure, visit->workflow, visit->ticket);
-    outbox_enter(tenure, &of_changed, visit->ticket);
-    outbox_enter(tenure, &of_begun, visit->ticket);
-    if (changed != NULL)
-        aftermath_add_run(aftermath, visit->loaded);
-    if (begun != NULL)
-        aftermath_add_run(aftermath,
-                          workflow_add_run(tenure, visit->workflow, mutation_run(begun)));
+        outbox_drop(tenure, started->row, commit.batch);
+    visit->ticket = step_batch_submit(&commit);
 }
 
 static struct error *
@@ -274,6 +242,8 @@ visit_decide(struct visit *visit)
     if (visit->ticket < tenure->view.ticket)
         visit->ticket = tenure->view.ticket; /* what it is told stands on the view too */
     err = check_visit(visit);
+    if (err == NULL)
+        err = visit_settle(visit);
     if (err != NULL)
         return err;
     visit->is_decided = true;

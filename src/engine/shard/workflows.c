@@ -302,6 +302,15 @@ workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow, ticket_
 }
 
 void
+workflow_replace_run(struct loaded_run *loaded, struct run *run)
+{
+    check(strcmp(loaded->run->core->run_id, run->core->run_id) == 0);
+    run_free(loaded->run);
+    loaded->run = run;
+    loaded->is_replaced = true;
+}
+
+void
 aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded)
 {
     check(aftermath->run_count < STEP_RUNS_MAX);
@@ -309,7 +318,9 @@ aftermath_add_run(struct aftermath *aftermath, struct loaded_run *loaded)
     aftermath->runs[aftermath->run_count++] =
         (struct aftermath_run){.loaded = loaded,
                                .next_event_id = loaded->run->core->next_event_id,
-                               .is_closed = !run_is_open(loaded->run)};
+                               .is_closed = !run_is_open(loaded->run),
+                               .is_replaced = loaded->is_replaced};
+    loaded->is_replaced = false;
 }
 
 /* Runs of an id in constant use would gather: those that are over go. */
@@ -340,7 +351,9 @@ aftermath_run_done(struct tenure *tenure, const struct aftermath_run *done)
     run_compact(loaded->run);
     if (tenure->is_over)
         return;
-    watches_fire(tenure, loaded->run->core->run_id, done->next_event_id, done->is_closed);
+    /* Who waits for events of a history that lost looks again. */
+    int64_t next_event_id = done->is_replaced ? INT64_MAX : done->next_event_id;
+    watches_fire(tenure, loaded->run->core->run_id, next_event_id, done->is_closed);
     queries_release(tenure, loaded->run);
 }
 

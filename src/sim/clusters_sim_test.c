@@ -1,4 +1,4 @@
-/* ndc_sim_test.c - two or three clusters run the workflows of one domain, which is failed over by
+/* clusters_sim_test.c - two or three clusters run the workflows of one domain, which is failed over by
  * force while clusters crash and cannot hear each other.
  *
  * What is at stake: nothing that was acknowledged vanishes without a trace, and in the end every
@@ -106,7 +106,7 @@ quiet_storm(uint64_t seed)
                           .mark_count = array_length(quiet_marks)};
 }
 
-TEST(ndc_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "E-040")
+TEST(clusters_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "E-040")
 {
     run_storms(quiet_storm);
 }
@@ -123,7 +123,7 @@ broken_storm(uint64_t seed)
     return storm;
 }
 
-TEST(ndc_sim, clusters_catch_up_whatever_crashed_or_was_cut, "E-060")
+TEST(clusters_sim, clusters_catch_up_whatever_crashed_or_was_cut, "E-060")
 {
     run_storms(broken_storm);
 }
@@ -137,7 +137,7 @@ moving_storm(uint64_t seed)
     return storm;
 }
 
-TEST(ndc_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "E-032", "E-041")
+TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "E-032", "E-041")
 {
     run_storms(moving_storm);
 }

@@ -1,0 +1,85 @@
+/* replace.c - a run takes another history for its own: the step replaces all that its rows say.
+ *
+ * The run was rebuilt from the history that won, beside the one that is stored. Its records are
+ * written as those of a new run; what the old one has beyond them goes, and so does its alarm. The
+ * rows of the outbox that the old one names are dropped; those that nobody names find nothing to do
+ * when they act, since what they are about is not on the history that won. */
+#include "engine/run/inside.h"
+
+static void
+remove_record(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text,
+              void *old)
+{
+    if (records_get(mutation->run, kind, number, text) != NULL)
+        return; /* it is written anyway */
+    vector_push_in(&mutation->journal, mutation->arena,
+                   (struct change){.kind = kind, .number = number, .text = text, .old = old});
+}
+
+static void
+remove_numbered(struct mutation *mutation, enum pending_kind kind, const struct map64 *records)
+{
+    uint64_t number;
+    void *value;
+    for (size_t cursor = 0; map64_next(records, &cursor, &number, &value);)
+        remove_record(mutation, kind, number, NULL, value);
+}
+
+/* Keys are those of the old run, which outlives the step. */
+static void
+remove_records(struct mutation *mutation, const struct run *old)
+{
+    void *value;
+    remove_numbered(mutation, PENDING_ACTIVITY, old->activities);
+    remove_numbered(mutation, PENDING_BUFFERED, old->buffered);
+    remove_numbered(mutation, PENDING_CHILD, old->children);
+    remove_numbered(mutation, PENDING_EXTERNAL, old->externals);
+    for (size_t cursor = 0; map_next(old->timers, &cursor, NULL, &value);)
+        remove_record(mutation, PENDING_TIMER, 0, ((STORED(PendingTimer) *)value)->timer_id, value);
+    for (size_t cursor = 0; map_next(old->signal_requests, &cursor, NULL, &value);)
+        remove_record(mutation, PENDING_SIGNAL_REQUEST, 0,
+                      ((STORED(SignalRequest) *)value)->request_id, value);
+    if (old->birth != NULL)
+        remove_record(mutation, PENDING_BIRTH, 0, NULL, old->birth);
+}
+
+static void
+drop_rows(struct mutation *mutation, const struct run *old)
+{
+    void *value;
+    if (old->core->decision != NULL)
+        mutation_drop_transfer(mutation, old->core->decision->row);
+    for (size_t cursor = 0; map64_next(old->activities, &cursor, NULL, &value);)
+        mutation_drop_transfer(mutation, ((STORED(PendingActivity) *)value)->row);
+    for (size_t cursor = 0; map64_next(old->externals, &cursor, NULL, &value);)
+        mutation_drop_transfer(mutation, ((STORED(PendingExternal) *)value)->row);
+}
+
+/* How the run came about is told by no event. */
+static void
+keep_birth_names(struct run *run, const STORED(RunRecord) *old)
+{
+    STORED(RunRecord) *core = run->core;
+    core->create_request_id = run_keep_text(run, old->create_request_id);
+    core->chain_request_id = run_keep_text(run, old->chain_request_id);
+    core->reset_request_id = run_keep_text(run, old->reset_request_id);
+    core->reset_run_id = run_keep_text(run, old->reset_run_id);
+    core->jitter_start = old->jitter_start;
+    core->buffered_next = old->buffered_next;
+}
+
+struct mutation *
+mutation_begin_replacing(struct run *rebuilt, const struct run *old, const struct facts *facts,
+                         struct arena *arena)
+{
+    check(strcmp(rebuilt->core->run_id, old->core->run_id) == 0);
+    check(!run_has_buffered(old));
+    keep_birth_names(rebuilt, old->core);
+    struct mutation *mutation = mutation_begin_new(rebuilt, facts, arena);
+    mutation->is_replacing = true;
+    mutation->before.alarm_row = old->core->alarm_row;
+    mutation->before.alarm_time = old->core->alarm_time;
+    remove_records(mutation, old);
+    drop_rows(mutation, old);
+    return mutation;
+}

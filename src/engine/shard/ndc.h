@@ -1,0 +1,88 @@
+/* ndc.h - events of another cluster on their way into a workflow id: what the files that take them
+ * in share. Only files of engine/shard/ include it.
+ *
+ *   ndc.c          locks, loads, reads, applies, submits, waits
+ *   ndc_read.c     what has to be read before: the history that wins, the base run of a reset
+ *   ndc_apply.c    the batch becomes part of a history of its run
+ *   ndc_runs.c     which run has the workflow id
+ *   ndc_lost.c     what lost is kept in mind */
+#ifndef CADENZA_ENGINE_SHARD_NDC_H
+#define CADENZA_ENGINE_SHARD_NDC_H
+
+#include "engine/foreign.h"
+#include "engine/shard/inside.h"
+
+struct incoming {
+    struct tenure *tenure;
+    const struct foreign_events *events;
+    struct arena *arena;
+    struct foreign_outcome *outcome;
+    struct foreign_batch batch;
+    const char *begun_run_id;   /* of the run that this one goes on as; NULL: none is told of */
+    struct workflow *workflow;  /* locked */
+    struct loaded_run *target;  /* NULL: the run is not here */
+    struct loaded_run *current; /* has the workflow id; NULL: none has; may be the target */
+    bool has_begun_run;         /* the run that it goes on as is here already */
+    struct run_branches local;
+    struct batch_verdict verdict;
+    /* The run as another history of it says, or a reset's, up to where the batch begins; and
+     * batches of that which go with the step. */
+    struct run *rebuilt;
+    vector_of(struct history_node) nodes;
+    struct step_facts facts;
+    ticket_t ticket; /* to wait for */
+};
+
+/* --- ndc_read.c; these yield ---- */
+
+/* Reads what the verdict needs. May change it: a base run that is not here is a gap. Errors: the
+ * store's; ERR_BAD_REQUEST, the batch begins inside another. */
+must_use struct error *incoming_read(struct incoming *incoming);
+
+/* A run with its names and without anything else; its branch. */
+struct run *incoming_name_run(const struct run_key *key);
+void incoming_name_branch(struct run *run, const struct history_branch *branch);
+
+/* --- the rest does not yield ---- */
+
+/* One run of the step. */
+struct incoming_run {
+    struct mutation *mutation;
+    struct loaded_run *loaded; /* NULL: it begins */
+};
+
+/* --- ndc_apply.c ---- */
+
+/* The step as the batch means it for its run, and for the one that this goes on as. Error:
+ * ERR_BAD_REQUEST, an event does not fit: all is as before. */
+struct incoming_step {
+    struct incoming_run target;
+    struct incoming_run begun;      /* mutation NULL: none */
+    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL */
+    bool is_side;                   /* the batch goes to a history that is not the run's */
+    struct history_branch branch;   /* that one's own */
+    bool target_is_current;
+    struct run *holder; /* has the workflow id afterwards; NULL: as before */
+};
+must_use struct error *incoming_apply(struct incoming *incoming, struct incoming_step *step);
+void incoming_cancel(struct incoming *incoming, struct incoming_step *step);
+/* Writes the batch of a history that is not the run's. */
+void incoming_put_side(const struct incoming *incoming, const struct incoming_step *step,
+                       struct step_batch *batch);
+
+/* --- ndc_runs.c ---- */
+
+/* Gives the workflow id to the newer run. */
+void incoming_contest(struct incoming *incoming, struct incoming_step *step);
+/* A mutation of a run as a step of its own, for commands. */
+struct step incoming_step_of(const struct incoming *incoming, struct mutation *mutation);
+
+/* --- ndc_lost.c ---- */
+
+/* Rows that say what lost with this step: what clients caused is to happen again. */
+void incoming_send_lost(struct incoming *incoming, struct incoming_step *step);
+/* And for people: which histories lost, from where on. */
+void incoming_put_lost(const struct incoming *incoming, const struct incoming_step *step,
+                       struct step_batch *batch);
+
+#endif

@@ -1,0 +1,106 @@
+/* ndc_settle_sim_test.c - runs change hands: what one cluster had begun is settled by the next,
+ * what it took is written down before others go on (E-002, E-009 … E-011). Every batch is sent
+ * twice. */
+#include "engine/shard/stage.h"
+#include "wire/message.h"
+
+static API(DecisionTaskFailedCause)
+cause_of(const API(HistoryEvent) *event)
+{
+    EXPECT_EQ(event->attributes_case, EVENT_KIND(DECISION_TASK_FAILED));
+    return event->decision_task_failed_event_attributes->cause;
+}
+#define FAILOVER_CLOSE                                                                             \
+    API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_FAILOVER_CLOSE_DECISION)
+
+SCENE(what_a_later_version_wrote_is_not_changed, "E-002")
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 31, "sd"); /* this cluster has not heard of that failover */
+    feed_move(rig, EAST);       /* version 10 */
+    struct error *err = rig_signal(rig, "wf", rig->arena);
+    EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE);
+    EXPECT(strstr(err->message, "west") != NULL);
+    EXPECT_KIND(rig_terminate(rig, "wf", rig->arena), ERR_DOMAIN_NOT_ACTIVE);
+    feed_send(&feed, 31, "bcE");
+    EXPECT_KIND(rig_start(rig, "wf", "two", 1000, rig->arena, NULL), ERR_DOMAIN_NOT_ACTIVE);
+    EXPECT_OK(rig_start(rig, "another", "two", 1000, rig->arena, NULL));
+}
+
+SCENE(a_decision_in_flight_is_failed_and_scheduled_anew_when_the_run_goes_on_here, "E-010")
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_move(rig, EAST);
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    struct feed_view view = feed_look(rig, &feed.key);
+    EXPECT_TEXT(view.branches, "(3,1)(6,10)");
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfdg"); /* the signal is not buffered */
+    size_t count;
+    API(HistoryEvent) **events = feed_events(rig, &feed.key, 0, &count);
+    EXPECT_EQ(cause_of(events[3]), FAILOVER_CLOSE);
+    EXPECT_EQ(events[4]->decision_task_scheduled_event_attributes->attempt, 0);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_EQ(rig->tasks.items[0]->schedule_id, 5);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
+    EXPECT_OK(rig_complete(rig, rig->tasks.items[0], 0, rig->arena));
+}
+
+SCENE(an_attempt_that_only_the_other_cluster_knew_begins_anew_with_real_events, "E-011")
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "f"); /* attempt 1 is transient, there */
+    EXPECT(!feed_look(rig, &feed.key).has_decision);
+    feed_move(rig, EAST);
+    rig_wait(rig->tasks.count == 1);
+    struct feed_view view = feed_look(rig, &feed.key);
+    EXPECT_TEXT(view.branches, "(4,1)(5,10)");
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfd");
+    size_t count;
+    EXPECT_EQ(feed_events(rig, &feed.key, 0, &count)[4]
+                  ->decision_task_scheduled_event_attributes->attempt,
+              0);
+    EXPECT_EQ(rig->tasks.items[0]->attempt, 0);
+}
+
+/* A signal was taken while a decision was started; then north goes on from where it had heard. */
+SCENE(what_was_buffered_is_in_the_history_before_foreign_events_are_applied, "E-009")
+{
+    feed_move(rig, EAST);
+    struct feed feed = feed_begin(rig, "wf", "");
+    EXPECT_OK(rig_start(rig, "wf", "one", 1000, rig->arena, &feed.key.run_id));
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdb");
+    feed.items[0] = (struct version_item){3, 10};
+    feed.item_count = 1;
+    feed.next_event_id = 4;
+    feed.scheduled_id = 2;
+    feed.started_id = 3;
+    feed.time = clock_wall() + NS_PER_S;
+    feed_send(&feed, 12, "F");
+    struct feed_view view = feed_look(rig, &feed.key);
+    EXPECT_TEXT(view.branches, "(3,10)(4,12) | (5,10)");
+    EXPECT_TEXT(feed_read(rig, &feed.key, 1), "sdbfg");
+    size_t count;
+    EXPECT_EQ(cause_of(feed_events(rig, &feed.key, 1, &count)[3]), FAILOVER_CLOSE);
+}
+
+/* Late news of whoever had the run before. */
+SCENE(news_that_come_late_get_a_decision_where_the_run_is_active)
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "ca");
+    feed_move(rig, EAST);
+    rig_wait(rig->tasks.count == 1); /* the activity */
+    feed_send(&feed, 1, "Ax");
+    rig_wait(rig->tasks.count == 2);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbcaAxd");
+    EXPECT_TEXT(feed_look(rig, &feed.key).branches, "(7,1)(8,10)");
+}

@@ -1,0 +1,45 @@
+/* settle.c - a run that another failover version wrote last goes on here: what was begun with it is
+ * settled first. See command_settle. */
+#include "base/check.h"
+#include "engine/shard/inside.h"
+#include "fiber/mark.h"
+
+bool
+tenure_must_settle(const struct run *run, const struct facts *facts)
+{
+    return run_is_open(run) && run_last_version(run) < facts->event_version &&
+           settle_is_needed(run);
+}
+
+/* Whatever this cluster took under its last version is written with that one: it may be no more
+ * than what the next cluster has heard of already. */
+ticket_t
+tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
+              const struct facts *facts, bool has_news, struct arena *arena)
+{
+    const struct cluster_group *group = tenure->shard->options.group;
+    struct facts *own = arena_make(arena, struct facts);
+    struct run *run = loaded->run;
+    struct step step = {.arena = arena,
+                        .facts = own,
+                        .domain_id = workflow->domain_id,
+                        .workflow_id = workflow->workflow_id,
+                        .current = workflow->current};
+    *own = *facts;
+    step.mutation = mutation_begin(run, own, arena);
+    const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));
+    bool was_ours = run_has_started_decision(run) && writer == group->current;
+    if (was_ours) {
+        own->event_version = run_last_version(run);
+        command_close_decision(&step);
+        own->event_version = facts->event_version;
+    }
+    command_settle(&step, was_ours || has_news);
+    mark("run_settled");
+    struct step_batch commit;
+    step_batch_begin(&commit, tenure, workflow, arena);
+    step_batch_add(&commit, step.mutation, loaded);
+    if (workflow_has_current(workflow, run))
+        step_batch_put_current(&commit, run);
+    return step_batch_submit(&commit);
+}

@@ -1,0 +1,111 @@
+/* step_batch.c - all that one step means, as one batch: its runs, the current-run record, rows,
+ * alarms.
+ *
+ * Each run of the step is finished into the batch; then the batch is submitted, and memory learns
+ * what it needs to know once the batch is durable. No yields. */
+#include "base/check.h"
+#include "engine/shard/inside.h"
+#include "wire/message.h"
+
+void
+step_batch_begin(struct step_batch *commit, struct tenure *tenure, struct workflow *workflow,
+                 struct arena *arena)
+{
+    *commit = (struct step_batch){.tenure = tenure,
+                                  .workflow = workflow,
+                                  .arena = arena,
+                                  .batch = tenure_batch(tenure, arena)};
+}
+
+void
+step_batch_add(struct step_batch *commit, struct mutation *mutation, struct loaded_run *loaded)
+{
+    struct tenure *tenure = commit->tenure;
+    const struct run *run = mutation_run(mutation);
+    check(commit->count < STEP_RUNS_MAX);
+    struct step_batch_run *part = &commit->runs[commit->count++];
+    *part = (struct step_batch_run){.loaded = loaded,
+                                    .run = mutation_run(mutation),
+                                    .domain = mutation_facts(mutation)->domain};
+    struct effects *effects = &part->effects;
+    mutation_finish(mutation, commit->batch, effects);
+    alarms_put(tenure, run, effects, commit->batch);
+    if (effects->visible_row != 0)
+        visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
+                      commit->arena);
+    for (size_t i = 0; i < effects->dropped_count; i++)
+        outbox_drop(tenure, effects->dropped[i], commit->batch);
+}
+
+/* The current-run record that a run means. */
+static void
+fill_current(const struct run *run, STORED(CurrentRecord) *record)
+{
+    const STORED(RunRecord) *core = run->core;
+    cadenza__storage__v1__current_record__init(record);
+    record->format = RUN_RECORD_FORMAT;
+    record->run_id = core->run_id;
+    record->create_request_id = core->create_request_id;
+    if (core->chain_request_id[0] != '\0') {
+        record->chain_request_id = core->chain_request_id;
+        record->chain_run_id = core->first_execution_run_id;
+    }
+    record->state = core->state;
+    record->close_status = core->close_status;
+    record->start_time = core->start_time;
+    if (core->n_versions > 0) {
+        record->start_version = core->versions[0]->event_version;
+        record->last_write_version = core->versions[core->n_versions - 1]->event_version;
+    }
+}
+
+static bool
+current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *other)
+{
+    return one != NULL && strcmp(one->run_id, other->run_id) == 0 &&
+           strcmp(one->create_request_id, other->create_request_id) == 0 &&
+           one->state == other->state && one->close_status == other->close_status &&
+           one->start_version == other->start_version &&
+           one->last_write_version == other->last_write_version &&
+           one->start_time == other->start_time;
+}
+
+void
+step_batch_put_current(struct step_batch *commit, const struct run *run)
+{
+    struct workflow *workflow = commit->workflow;
+    STORED(CurrentRecord) record;
+    fill_current(run, &record);
+    if (current_equals(workflow->current, &record))
+        return;
+    batch_put(commit->batch, ROW_CURRENT,
+              current_key(workflow->domain_id, workflow->workflow_id, commit->arena),
+              message_encode(commit->arena, &record.base));
+    workflow_set_current(workflow, &record);
+}
+
+bool
+workflow_has_current(const struct workflow *workflow, const struct run *run)
+{
+    return workflow->current != NULL && strcmp(run->core->run_id, workflow->current->run_id) == 0;
+}
+
+ticket_t
+step_batch_submit(struct step_batch *commit)
+{
+    struct tenure *tenure = commit->tenure;
+    struct workflow *workflow = commit->workflow;
+    replicate_put(commit);
+    ticket_t ticket = tenure_submit(tenure, commit->batch);
+    struct aftermath *aftermath = workflow_add_aftermath(tenure, workflow, ticket);
+    for (size_t i = 0; i < commit->count; i++) {
+        struct step_batch_run *part = &commit->runs[i];
+        outbox_enter(tenure, &part->effects, ticket);
+        if (part->loaded == NULL)
+            part->loaded = workflow_add_run(tenure, workflow, part->run);
+        else if (part->loaded->run != part->run)
+            workflow_replace_run(part->loaded, part->run);
+        aftermath_add_run(aftermath, part->loaded);
+    }
+    return ticket;
+}
