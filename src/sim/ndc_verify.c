@@ -251,6 +251,30 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
     }
 }
 
+/* What each cluster has of a workflow that did not settle, for whoever looks into it. */
+static void
+tell(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
+        const char *run_id = info == NULL ? entry->run_id : info->workflow_execution->run_id;
+        API(History) history = {0};
+        struct error *err = read_history(audit, i, entry->id, run_id, &history);
+        printf("    cluster%u %s/%s %s\n", i, entry->id, run_id,
+               err != NULL       ? err->message
+               : info == NULL    ? "has no current run"
+               : is_closed(info) ? "is closed"
+                                 : "is open");
+        for (size_t j = 0; err == NULL && j < history.n_events; j++) {
+            const API(HistoryEvent) *event = history.events[j];
+            const ProtobufCFieldDescriptor *field =
+                message_find_field(API_TYPE(history_event), (uint32_t)event->attributes_case);
+            printf("      %" PRId64 " v%" PRId64 " %s\n", event->event_id, event->version,
+                   field == NULL ? "?" : field->name);
+        }
+    }
+}
+
 void
 ndc_audit(struct ndc_load *load)
 {
@@ -260,8 +284,10 @@ ndc_audit(struct ndc_load *load)
         audit.arena = arena_new(0);
         bool is_done = load->entries[i].run_id[0] == '\0' || has_settled(&audit, &load->entries[i]);
         fiber_set_deadline(NEVER);
-        if (!is_done && clock_monotonic() > limit)
+        if (!is_done && clock_monotonic() > limit) {
             verdict_violate(&load->verdict, "not settled: %s", audit.why);
+            tell(&audit, &load->entries[i]);
+        }
         if (!is_done && fiber_sleep(NS_PER_S, audit.arena) != NULL)
             break;
         i += is_done;
