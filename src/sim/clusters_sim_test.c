@@ -16,7 +16,6 @@
 static const char *const quiet_marks[] = {
     "replication_rows_trimmed",
     "foreign_activity_applied",
-    "continued_as_new",
 };
 static const char *const marks[] = {
     "crash_while_serving", "clusters_parted",        "cut_between_clusters",

@@ -467,6 +467,18 @@ bool tenure_must_settle(const struct run *run, const struct facts *facts);
 ticket_t tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
                        const struct facts *facts, bool has_news, struct arena *arena);
 
+/* What was taken while a decision was started is in the history, with the version of its last
+ * event: the decision fails (E-009). A commit of its own; there is room. No yield. */
+ticket_t tenure_write_buffered(struct tenure *tenure, struct workflow *workflow,
+                               struct loaded_run *loaded, const struct facts *facts,
+                               struct arena *arena);
+
+/* --- handover.c ---- */
+
+/* If the domain has moved since that notification version: a fiber goes through its open runs. No
+ * yield. */
+void handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version);
+
 /* --- outbox.c ---- */
 
 void outbox_init(struct tenure *tenure, size_t known_max);

@@ -103,26 +103,6 @@ decide_place(struct incoming *incoming)
     incoming->verdict = batch_decide(&incoming->local, &incoming->batch);
 }
 
-/* What was buffered gets its ids, with the version of the decision that it waited for. */
-static void
-write_buffered(struct incoming *incoming)
-{
-    struct loaded_run *loaded = incoming->target;
-    struct facts *facts = arena_make(incoming->arena, struct facts);
-    *facts = incoming->facts.of_run;
-    facts->event_version = run_last_version(loaded->run);
-    struct mutation *mutation = mutation_begin(loaded->run, facts, incoming->arena);
-    struct step step = incoming_step_of(incoming, mutation);
-    command_close_decision(&step);
-    mark("flushed_before_foreign");
-    struct step_batch batch;
-    step_batch_begin(&batch, incoming->tenure, incoming->workflow, incoming->arena);
-    step_batch_add(&batch, mutation, loaded);
-    if (workflow_has_current(incoming->workflow, loaded->run))
-        step_batch_put_current(&batch, loaded->run);
-    incoming->ticket = step_batch_submit(&batch);
-}
-
 static struct error *
 find_place(struct incoming *incoming)
 {
@@ -133,7 +113,9 @@ find_place(struct incoming *incoming)
     struct error *err = look_around(incoming);
     if (err != NULL)
         return err;
-    write_buffered(incoming);
+    mark("flushed_before_foreign");
+    incoming->ticket = tenure_write_buffered(incoming->tenure, incoming->workflow, incoming->target,
+                                             &incoming->facts.of_run, incoming->arena);
     decide_place(incoming);
     return NULL;
 }

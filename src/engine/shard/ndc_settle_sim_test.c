@@ -104,3 +104,40 @@ SCENE(news_that_come_late_get_a_decision_where_the_run_is_active)
     EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbcaAxd");
     EXPECT_TEXT(feed_look(rig, &feed.key).branches, "(7,1)(8,10)");
 }
+
+/* A signal waits behind a started decision when the domain moves away. */
+SCENE(what_was_buffered_is_written_down_when_the_domain_moves_away)
+{
+    feed_move(rig, EAST);
+    struct run_key key = {rig->domain_id, "wf", ""};
+    EXPECT_OK(rig_start(rig, "wf", "one", 1000, rig->arena, &key.run_id));
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    feed_move(rig, WEST);
+    rig_wait(feed_look(rig, &key).next_event_id == 6);
+    EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfg");
+    EXPECT_TEXT(feed_look(rig, &key).branches, "(5,10)"); /* with the version that is given up */
+    feed_move(rig, EAST);
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    EXPECT_TEXT(feed_look(rig, &key).branches, "(5,10)(7,20)");
+    EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfggd");
+}
+
+/* The first decision after a failover does not wait for anything. */
+SCENE(open_runs_of_a_domain_that_moved_here_have_their_decisions_at_once)
+{
+    enum { RUNS = 50 };
+    for (int i = 0; i < RUNS; i++) {
+        struct feed feed = feed_begin(rig, arena_format(rig->arena, "wf-%d", i), "");
+        feed_send(&feed, 1, "sd");
+        if (i % 3 > 0)
+            feed_send(&feed, 1, "b");
+        if (i % 3 > 1)
+            feed_send(&feed, 1, "f");
+    }
+    feed_move(rig, EAST);
+    int64_t began = clock_monotonic();
+    rig_wait(rig->tasks.count == RUNS);
+    EXPECT(clock_monotonic() - began < 200 * NS_PER_MS);
+}

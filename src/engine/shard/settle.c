@@ -4,6 +4,43 @@
 #include "engine/shard/inside.h"
 #include "fiber/mark.h"
 
+/* A mutation of the run under a version of its own, for commands. */
+static struct step
+begin_step(const struct workflow *workflow, struct loaded_run *loaded, const struct facts *facts,
+           struct arena *arena)
+{
+    return (struct step){.arena = arena,
+                         .facts = facts,
+                         .domain_id = workflow->domain_id,
+                         .workflow_id = workflow->workflow_id,
+                         .current = workflow->current,
+                         .mutation = mutation_begin(loaded->run, facts, arena)};
+}
+
+static ticket_t
+submit_step(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
+            const struct step *step)
+{
+    struct step_batch batch;
+    step_batch_begin(&batch, tenure, workflow, step->arena);
+    step_batch_add(&batch, step->mutation, loaded);
+    if (workflow_has_current(workflow, loaded->run))
+        step_batch_put_current(&batch, loaded->run);
+    return step_batch_submit(&batch);
+}
+
+ticket_t
+tenure_write_buffered(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
+                      const struct facts *facts, struct arena *arena)
+{
+    struct facts *own = arena_make(arena, struct facts);
+    *own = *facts;
+    own->event_version = run_last_version(loaded->run);
+    struct step step = begin_step(workflow, loaded, own, arena);
+    command_close_decision(&step);
+    return submit_step(tenure, workflow, loaded, &step);
+}
+
 bool
 tenure_must_settle(const struct run *run, const struct facts *facts)
 {
@@ -20,13 +57,8 @@ tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_ru
     const struct cluster_group *group = tenure->shard->options.group;
     struct facts *own = arena_make(arena, struct facts);
     struct run *run = loaded->run;
-    struct step step = {.arena = arena,
-                        .facts = own,
-                        .domain_id = workflow->domain_id,
-                        .workflow_id = workflow->workflow_id,
-                        .current = workflow->current};
     *own = *facts;
-    step.mutation = mutation_begin(run, own, arena);
+    struct step step = begin_step(workflow, loaded, own, arena);
     const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));
     bool was_ours = run_has_started_decision(run) && writer == group->current;
     if (was_ours) {
@@ -36,10 +68,5 @@ tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_ru
     }
     command_settle(&step, was_ours || has_news);
     mark("run_settled");
-    struct step_batch commit;
-    step_batch_begin(&commit, tenure, workflow, arena);
-    step_batch_add(&commit, step.mutation, loaded);
-    if (workflow_has_current(workflow, run))
-        step_batch_put_current(&commit, run);
-    return step_batch_submit(&commit);
+    return submit_step(tenure, workflow, loaded, &step);
 }

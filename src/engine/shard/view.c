@@ -57,14 +57,17 @@ view_adopt(struct tenure *tenure, struct arena *arena)
         mark("shard_handled_failover");
     if (view->changed.count > 1)
         mark("shard_handled_changes_together");
+    uint64_t before = view->handled;
     view->handled = view->known;
     view->failovers = view->failovers_known;
 #ifndef CADENZA_PLANT_domain_version_unstored
     tenure->is_record_due = true;
     view->ticket = tenure_submit(tenure, tenure_batch(tenure, arena));
 #endif
-    vector_each(domain, &view->changed)
+    vector_each(domain, &view->changed) {
         held_wake(tenure, *domain);
+        handover_begin(tenure, *domain, before);
+    }
     view_changed_clear(view);
 }
 

@@ -1,0 +1,168 @@
+/* handover.c - a domain has moved: its open runs are handed over, one after the other, at once.
+ *
+ * Where the domain is active now, what others had begun with a run is settled (settle.c), so that a
+ * worker here gets its decision without waiting for a timeout. Where it is not any more, what was
+ * taken while a decision was started is written down with the version that is given up, so that the
+ * next cluster hears of it. The list of the open runs is that of the current-run records. Nothing
+ * depends on the walk: a run that it does not reach, since the shard is lost, is settled by its
+ * next step or by the events that come for it. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "engine/shard/inside.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+
+#define PAGE_ROWS  256
+#define ROOM_DELAY NS_PER_MS /* until there is room for another commit */
+
+struct handover {
+    struct tenure *tenure;
+    const char *domain_id;
+    struct arena *arena; /* of one page */
+};
+
+/* ---- one run; no yields ---- */
+
+/* The decision that keeps something waiting is closed, as long as it is ours. */
+static void
+give_up(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded,
+        const struct facts *facts)
+{
+    struct tenure *tenure = handover->tenure;
+    const struct cluster_group *group = tenure->shard->options.group;
+    struct run *run = loaded->run;
+    if (!run_has_buffered(run) ||
+        cluster_group_of_version(group, run_last_version(run)) != group->current)
+        return;
+    mark("buffered_handed_over");
+    tenure_write_buffered(tenure, workflow, loaded, facts, handover->arena);
+}
+
+static struct error *
+hand_over(struct handover *handover, struct workflow *workflow, struct loaded_run *loaded)
+{
+    struct tenure *tenure = handover->tenure;
+    struct run_key key = {workflow->domain_id, workflow->workflow_id, loaded->run->core->run_id};
+    struct shard_step wanted = {.key = key, .needs_run = true};
+    struct step_facts *facts = arena_make(handover->arena, struct step_facts);
+    struct error *err = view_catch_up(tenure, handover->arena);
+    if (err != NULL)
+        return err;
+    err = tenure_make_facts(tenure, &wanted, loaded->run, handover->arena, facts);
+    if (err != NULL && !facts_say_inactive(err))
+        return NULL;
+    if (err != NULL)
+        give_up(handover, workflow, loaded, &facts->of_run);
+    else if (tenure_must_settle(loaded->run, &facts->of_run))
+        tenure_settle(tenure, workflow, loaded, &facts->of_run, false, handover->arena);
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+static struct error *
+visit(struct handover *handover, const char *workflow_id, const char *run_id)
+{
+    struct tenure *tenure = handover->tenure;
+    struct run_key key = {handover->domain_id, workflow_id, run_id};
+    struct workflow *workflow;
+    struct loaded_run *loaded = NULL;
+    struct error *err = NULL;
+    while (err == NULL && !writer_has_room(tenure->writer))
+        err = fiber_sleep(ROOM_DELAY, handover->arena);
+    if (err == NULL)
+        err = workflow_lock(tenure, &key, handover->arena, &workflow);
+    if (err != NULL)
+        return err;
+    err = workflow_load_current(tenure, workflow, handover->arena);
+    if (err == NULL)
+        err = workflow_load_run(tenure, workflow, run_id, handover->arena, &loaded);
+    bool is_there = err == NULL && !tenure->is_over && loaded != NULL && run_is_open(loaded->run) &&
+                    !run_is_zombie(loaded->run) && writer_has_room(tenure->writer);
+    if (is_there) {
+        NO_YIELD
+        {
+            err = hand_over(handover, workflow, loaded);
+        }
+    }
+    workflow_unlock(tenure, workflow);
+    return err;
+}
+
+static struct error *
+visit_row(struct handover *handover, const struct row *row)
+{
+    struct slice key = row->key, text;
+    STORED(CurrentRecord) *record = NULL;
+    bool is_named =
+        key_take_text(&key, handover->arena, &text) && key_take_text(&key, handover->arena, &text);
+    struct error *err = message_decode_as(handover->arena, ERR_CORRUPT, STORED_TYPE(current_record),
+                                          row->value, &record);
+    if (err != NULL || !is_named)
+        return err;
+    bool is_open = record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED ||
+                   record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING;
+    const char *workflow_id = arena_format(handover->arena, "%.*s", (int)text.length, text.data);
+    return is_open ? visit(handover, workflow_id, record->run_id) : NULL;
+}
+
+static struct error *
+walk(struct handover *handover)
+{
+    struct shard *shard = handover->tenure->shard;
+    struct arena *keys = arena_new(1024);
+    struct key_writer prefix;
+    key_begin(&prefix, keys);
+    key_text(&prefix, slice_text(handover->domain_id));
+    struct slice from = key_end(&prefix), end = key_after_prefix(from, keys);
+    struct error *err =
+        tenure_wait(handover->tenure, writer_newest(handover->tenure->writer), handover->arena);
+    bool has_more = true;
+    while (err == NULL && has_more && !handover->tenure->is_over) {
+        struct rows rows;
+        struct scan scan = {.partition = shard->partition,
+                            .kind = ROW_CURRENT,
+                            .from = from,
+                            .to = end,
+                            .rows_max = PAGE_ROWS};
+        arena_reset(handover->arena);
+        err = store_scan(shard->options.store, &scan, handover->arena, &rows);
+        for (size_t i = 0; err == NULL && i < rows.count && !handover->tenure->is_over; i++)
+            err = visit_row(handover, &rows.row[i]);
+        has_more = err == NULL && rows.has_more;
+        if (has_more)
+            from = key_after(rows.row[rows.count - 1].key, keys);
+    }
+    err = err == NULL ? NULL : error_copy(handover->arena, err);
+    arena_free(keys);
+    return err;
+}
+
+static void
+handover_fiber(void *argument)
+{
+    struct handover *handover = argument;
+    struct tenure *tenure = handover->tenure;
+    struct error *err = walk(handover);
+    if (err != NULL && !tenure->is_over)
+        log_debug(tenure->shard->options.log, "runs of a domain that moved are settled later",
+                  log_error(err));
+    arena_free(handover->arena);
+    memory_free(handover);
+    tenure_leave(tenure);
+}
+
+void
+handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version)
+{
+    /* The version that the failover found. */
+    if ((uint64_t)domain->record->failover_notification_version < version)
+        return;
+    size_t size = strlen(domain->id) + 1;
+    struct handover *handover = memory_zalloc(1, sizeof *handover + size);
+    handover->tenure = tenure;
+    handover->domain_id = memcpy(handover + 1, domain->id, size);
+    handover->arena = arena_new(0);
+    tenure_start_fiber(tenure, "shard handover", handover_fiber, handover);
+}
