@@ -178,7 +178,7 @@ replication_get_raw_history(struct rpc_call *call)
     struct run_key key = {arena_text(arena, domain->id), request->workflow_execution->workflow_id,
                           request->workflow_execution->run_id};
     struct run_branches branches;
-    struct rest rest;
+    struct rest rest = {0};
     bool is_empty;
     err = engine_find_branches(options->engine, &key, arena, &branches);
     if (err == NULL)

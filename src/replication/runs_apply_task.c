@@ -303,7 +303,7 @@ apply_any(struct walk *walk, const ADMIN(ReplicationTask) *task, bool is_forced,
     const char *domain_id = domain_of(task);
     if (domain_id == NULL)
         return NULL; /* nothing that concerns runs */
-    bool is_ours;
+    bool is_ours = false;
     struct error *err = check_domain(walk->world, domain_id, arena, &is_ours);
     if (err != NULL)
         return err;
