@@ -214,6 +214,16 @@ struct effects {
     struct history_node *nodes; /* batches of events that the step has written */
     size_t node_count;
     uint64_t visible_row; /* lists are to show the run as it is now; 0: they have it */
+    /* What other clusters are to hear of: the shard makes rows of it. Empty where the domain is in
+     * one cluster only, and of events that other clusters decided. */
+    struct told_effect {
+        struct history_branch branch;
+        API(HistoryEvent) *const *events;
+        size_t event_count;
+    } * told;
+    size_t told_count;
+    int64_t *activities; /* schedule ids of those that changed without an event */
+    size_t activity_count;
     bool has_new_events;
     bool is_closed_now; /* the run closed in this step */
 };
