@@ -10,6 +10,7 @@
 #include "matching/matching.h"
 #include "replication/domains_in.h"
 #include "replication/replication.h"
+#include "server/skip.h"
 #include "settings/settings.h"
 #include "visibility/feed/feeder.h"
 
@@ -33,6 +34,7 @@ struct server {
     struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
+    struct skipper *skipper;       /* NULL: time is not skipped */
 };
 
 static void
@@ -399,6 +401,8 @@ server_start(const struct server_options *options, struct arena *arena, struct s
         return err;
     }
     follow_group(started);
+    if (options->skips_time)
+        started->skipper = skipper_start(atomic_load(&started->engine), options->log);
     set_phase(started, SERVER_READY);
     *server = started;
     return NULL;
@@ -425,6 +429,7 @@ void
 server_stop(struct server *server, int64_t grace)
 {
     set_phase(server, SERVER_DRAINING);
+    skipper_stop(server->skipper);
     if (server->grpc != NULL) {
         wait_drain(server);
         if (server->domains_in != NULL)

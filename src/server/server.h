@@ -38,6 +38,7 @@ struct server_options {
     void *context;                    /* of caught_up */
     int64_t domain_refresh_interval;  /* for several hosts on one store; 0: alone */
     size_t transfers_max, alarms_max; /* engine/engine.h; 0: a default */
+    bool skips_time; /* the clock jumps when everything waits for timers (skip.h); one loop only */
 };
 
 /* Starts all parts; when it returns the server answers. On loop 0. Yields. Errors: a bad setting
