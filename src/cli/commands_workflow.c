@@ -123,7 +123,7 @@ const struct cli_command cli_workflow_commands[] = {
         .summary = "Asks the workflow's code something; a worker answers.",
         .examples = "  cadenza workflow query --domain orders -w order-7 --query_type status\n"
                     "  cadenza workflow query --domain orders -w order-7 --qt status --input '1 "
-                    "true' --query_consistency_level strong\n",
+                    "true' --query_consistency_level eventual\n",
         .flags = "input input_file " PRINTED REMOTE,
         .rpc = QUERY(" query.query_type=query_type!"),
     },

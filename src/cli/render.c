@@ -192,12 +192,15 @@ put_failure(json_t *object, const char *name, const API(Failure) *failure, enum 
                             render_bytes(presence_read_bytes(failure->details), dialect, arena));
 }
 
+/* Cadence has seconds, and says so in two ways. */
 static const char *
-member_name(const ProtobufCFieldDescriptor *field, enum render dialect, struct arena *arena)
+member_name(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+            enum render dialect, struct arena *arena)
 {
     const char *name = camel(field->name, false, arena);
+    bool is_retry = message->descriptor == API_TYPE(retry_policy);
     if (dialect == RENDER_CADENCE && is_type(field, "google.protobuf.Duration"))
-        return arena_format(arena, "%sSeconds", name);
+        return arena_format(arena, is_retry ? "%sInSeconds" : "%sSeconds", name);
     return strcmp(name, "eventTime") == 0 ? "timestamp" : name;
 }
 
@@ -206,7 +209,7 @@ put_field(json_t *object, const ProtobufCMessage *message, const ProtobufCFieldD
           enum render dialect, struct arena *arena)
 {
     const char *place = (const char *)message + field->offset;
-    const char *name = member_name(field, dialect, arena);
+    const char *name = member_name(message, field, dialect, arena);
     const void *quantifier = (const char *)message + field->quantifier_offset;
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *(const uint32_t *)quantifier != field->id)
         return;

@@ -354,6 +354,9 @@ partitions_complete(struct cli_call *call, ProtobufCMessage *request)
         entry->value = message_new(call->arena, API_TYPE(task_list_partition));
         config->write_partitions[config->n_write_partitions++] = entry;
     }
-    ((ADMIN(UpdateTaskListPartitionConfigRequest) *)request)->partition_config = config;
+    ADMIN(UpdateTaskListPartitionConfigRequest) *update =
+        (ADMIN(UpdateTaskListPartitionConfigRequest) *)request;
+    update->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_NORMAL);
+    update->partition_config = config;
     return NULL;
 }

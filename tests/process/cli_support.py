@@ -45,7 +45,7 @@ class Greet:
         self.paid = []
 
     @workflow.run
-    async def run(self, name: str) -> str:
+    async def run(self, name: str = "nobody") -> str:
         await workflow.wait_condition(lambda: "done" in self.paid)
         return f"hello {name}"
 
@@ -64,23 +64,19 @@ class Greet:
 
 @registry.workflow(name="buy")
 class Buy:
-    """Two activities that nobody takes: their list has no worker."""
+    """Two activities that a worker takes and does not end."""
 
     @workflow.run
     async def run(self) -> str:
-        calls = [
-            pay.with_options(
-                schedule_to_close_timeout=HOUR, schedule_to_start_timeout=HOUR, task_list="nobody"
-            ).execute(name)
-            for name in ("one", "two")
-        ]
-        return ",".join(await asyncio.gather(*calls))
+        calls = [linger.with_options(schedule_to_close_timeout=HOUR).execute() for _ in range(2)]
+        await asyncio.gather(*calls)
+        return "bought"
 
 
 @registry.workflow(name="quick")
 class Quick:
     @workflow.run
-    async def run(self, name: str) -> str:
+    async def run(self, name: str = "nobody") -> str:
         return await pay.with_options(schedule_to_close_timeout=HOUR).execute(name)
 
 
@@ -119,6 +115,7 @@ def worker(address, folder=None, domain=DOMAIN, task_list=LIST):
         [sys.executable, __file__, address, domain, task_list],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "CLI_TEST_FOLDER": str(folder)},
     )
     try:
