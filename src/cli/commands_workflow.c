@@ -152,7 +152,7 @@ const struct cli_command cli_workflow_commands[] = {
         .rpc = RPC(.path = WORKFLOW_API("DiagnoseWorkflowExecution"),
                    .request = API_TYPE(diagnose_workflow_execution_request),
                    .response = API_TYPE(diagnose_workflow_execution_response), .fields = ONE_RUN,
-                   .show = workflow_show_diagnosis),
+                   .complete = workflow_complete_diagnosis, .show = workflow_show_diagnosis),
     },
     {.words = NULL},
 };

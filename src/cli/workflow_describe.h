@@ -10,6 +10,7 @@ struct error *workflow_show_description(struct cli_call *call, const ProtobufCMe
 /* workflow query, stack: the answer as JSON, or as the text that it is. */
 struct error *workflow_show_answer(struct cli_call *call, const ProtobufCMessage *response);
 /* workflow diagnose: waits for the report of the diagnostics run and shows it. Yields. */
+struct error *workflow_complete_diagnosis(struct cli_call *call, ProtobufCMessage *request);
 struct error *workflow_show_diagnosis(struct cli_call *call, const ProtobufCMessage *response);
 
 #endif

@@ -4,17 +4,90 @@
 
 #include "cli/history.h"
 #include "cli/render.h"
-#include "cli/timeline.h"
+#include "cli/table.h"
 #include "cli/workflow_describe.h"
+#include "fiber/clock.h"
 
-/* The report: issues by kind; said so when there are none. */
+#define TIMEOUT (5 * NS_PER_S)
+
+static const char *
+text_of(const json_t *object, const char *name, struct arena *arena)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return show_text(text != NULL ? text : "", arena);
+}
+
+/* The cause of an issue, where the report knows one. */
+static const char *
+cause_of(const json_t *section, json_int_t issue, struct arena *arena)
+{
+    json_t *causes = json_object_get(section, "RootCause"), *cause;
+    size_t i;
+    json_array_foreach(causes, i, cause)
+    {
+        if (json_integer_value(json_object_get(cause, "IssueID")) == issue)
+            return text_of(cause, "RootCauseType", arena);
+    }
+    return "";
+}
+
+/* Timeouts, failures or retries; how many there are. */
+static size_t
+print_section(const char *name, const json_t *section, struct arena *arena)
+{
+    json_t *issues = json_object_get(section, "Issues"), *issue;
+    size_t i;
+    json_array_foreach(issues, i, issue)
+    {
+        const char *cause =
+            cause_of(section, json_integer_value(json_object_get(issue, "IssueID")), arena);
+        cli_print("%s: %s\n  %s\n", name, text_of(issue, "InvariantType", arena),
+                  text_of(issue, "Reason", arena));
+        if (cause[0] != '\0')
+            cli_print("  cause: %s\n", cause);
+        cli_print("  %s\n", render_line(json_object_get(issue, "Metadata"), 200, arena));
+    }
+    if (json_array_size(issues) > 0)
+        cli_print("  see %s\n", text_of(section, "Runbook", arena));
+    return json_array_size(issues);
+}
+
 static void
 print_report(struct cli_call *call, json_t *report)
 {
-    json_t *issues = json_object_get(report, "Issues");
-    if (json_array_size(issues) == 0 && json_is_array(issues) && !call->as_json)
+    json_t *result = json_object_get(report, "DiagnosticsResult"), *section;
+    const char *name;
+    size_t count = 0;
+    if (call->as_json) {
+        cli_print_json(json_incref(report));
+        return;
+    }
+    json_object_foreach(result, name, section) count += print_section(name, section, call->arena);
+    if (count == 0)
         cli_print("Nothing is wrong as far as its history tells.\n");
-    cli_print_json(json_incref(report));
+}
+
+/* The server wants to know which run. */
+struct error *
+workflow_complete_diagnosis(struct cli_call *call, ProtobufCMessage *message)
+{
+    API(DiagnoseWorkflowExecutionRequest) *request =
+        (API(DiagnoseWorkflowExecutionRequest) *)message;
+    API(DescribeWorkflowExecutionRequest)
+    ask = API_VALUE(DESCRIBE_WORKFLOW_EXECUTION_REQUEST__INIT);
+    ProtobufCMessage *answer = NULL;
+    if (request->workflow_execution->run_id[0] != '\0')
+        return NULL;
+    ask.domain = request->domain;
+    ask.workflow_execution = request->workflow_execution;
+    struct error *err =
+        cli_ask(call, "/uber.cadence.api.v1.WorkflowAPI/DescribeWorkflowExecution", &ask.base,
+                TIMEOUT, API_TYPE(describe_workflow_execution_response), &answer);
+    if (err != NULL)
+        return cli_advise(call, err);
+    request->workflow_execution->run_id = ((API(DescribeWorkflowExecutionResponse) *)answer)
+                                              ->workflow_execution_info->workflow_execution->run_id;
+    return NULL;
 }
 
 struct error *

@@ -352,9 +352,10 @@ def test_activities_are_answered_by_hand_and_runs_diagnosed(binary, folder):
             if event["eventType"] == "ActivityTaskFailed"
         ]
         assert failed[0]["reason"] == "poor" and failed[0]["identity"].startswith("ann@"), failed
-        run_id = cli.json("workflow", "describe", "-w", "w")["WorkflowExecutionInfo"]["Execution"]
-        report = json_in(cli("workflow", "diagnose", "-w", "w", "-r", run_id["runId"]))
-        assert "poor" in json.dumps(report), report
+        report = cli.json("workflow", "diagnose", "-w", "w")["DiagnosticsResult"]
+        kinds = [issue["InvariantType"] for issue in report["Failures"]["Issues"]]
+        assert "Activity Failed" in kinds, report
+        assert "Failures: Activity Failed\n" in cli("workflow", "diag", "-w", "w")
 
 
 @support.proves("I-T16", "I-T23")
