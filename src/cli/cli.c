@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "cli/inside.h"
 #include "fiber/linux/linux.h"
 
@@ -27,9 +28,19 @@ cli_print(const char *format, ...)
 }
 
 void
+cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vdprintf(STDERR_FILENO, format, arguments);
+    va_end(arguments);
+    dprintf(STDERR_FILENO, "\n");
+}
+
+void
 cli_print_json(struct json_t *json)
 {
-    json_dumpfd(json, STDOUT_FILENO, JSON_INDENT(2));
+    json_dumpfd(json, STDOUT_FILENO, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     cli_print("\n");
     json_decref(json);
 }
@@ -42,101 +53,123 @@ cli_wrong(struct cli_call *call, struct error *err)
     return err;
 }
 
-static const char overview[] =
-    "cadenza - a workflow engine that speaks Cadence's gRPC API, in one binary.\n"
-    "\n"
-    "Usage: cadenza COMMAND [flags]\n"
-    "\n"
-    "  server                        run a server with its store inside\n"
-    "  group                         run a whole group of clusters here, for trying things out\n"
-    "  health                        ask a running server whether it is well\n"
-    "  domain register               make a new domain\n"
-    "  domain update                 change the settings of a domain\n"
-    "  domain describe               show a domain\n"
-    "  domain list                   show the domains there are\n"
-    "  domain failover               make another cluster active for a domain\n"
-    "  domain list-failover-history  show who was active when\n"
-    "  domain deprecate              let no new workflows start in a domain\n"
-    "  domain delete                 delete a deprecated domain\n"
-    "  admin store info              show what a data folder holds\n"
-    "  admin store check             read all of a data folder and look for damage\n"
-    "  admin backup DIR              copy the store of a running server\n"
-    "  admin restore BACKUP          make a data folder from a backup\n"
-    "  admin visibility rebuild      make the lists of runs anew\n"
-    "  version                       show the version\n"
-    "\n"
-    "cadenza COMMAND --help tells more. The cadence CLI works too: --transport grpc --address "
-    "127.0.0.1:7833.\n";
-
 /* --- words ---------------------------------------------------------------------------------------
  */
 
-/* Short words, those of the cadence command line. */
-static const struct {
-    const char *given, *meant;
-} short_words[] = {
-    {"d", "domain"},   {"adm", "admin"},     {"re", "register"}, {"up", "update"},
-    {"u", "update"},   {"desc", "describe"}, {"fo", "failover"}, {"lfh", "list-failover-history"},
-    {"del", "delete"}, {"dep", "deprecate"}, {"l", "list"},
-};
-
+/* Is `given` this word, or short for it? */
 static bool
-is_word(const char *given, const char *word, size_t length)
+is_word(const char *given, const char *word, size_t length, const char *aliases)
 {
-    for (size_t i = 0; i < array_length(short_words); i++) {
-        if (strcmp(short_words[i].given, given) == 0)
-            given = short_words[i].meant;
-    }
-    return strlen(given) == length && strncmp(given, word, length) == 0;
+    return (strlen(given) == length && strncmp(given, word, length) == 0) ||
+           cli_has_word(aliases, given, strlen(given));
 }
 
-/* How many of the arguments are the first words of this command; *is_whole: all of its words. */
-static int
-match(const struct cli_command *command, int count, char **arguments, bool *is_whole)
+/* Short forms of the first `length` characters of `words`: those of the group that ends there. */
+static const char *
+group_aliases(const char *words, size_t length)
 {
-    const char *rest = command->words;
+    for (const struct cli_group_words *group = cli_group_words; group->words != NULL; group++) {
+        if (strlen(group->words) == length && strncmp(group->words, words, length) == 0)
+            return group->aliases;
+    }
+    return NULL;
+}
+
+/* How many of the arguments are the first words of this command or group; *is_whole: all of its
+ * words. */
+static int
+match(const char *words, const char *aliases, int count, char **arguments, bool *is_whole)
+{
+    const char *rest = words;
     int used = 0;
     for (*is_whole = false; *rest != '\0'; used++) {
         size_t length = strcspn(rest, " ");
-        if (used == count || !is_word(arguments[used], rest, length))
+        bool is_last = rest[length] == '\0';
+        const char *shorter =
+            is_last ? aliases : group_aliases(words, (size_t)(rest - words) + length);
+        if (used == count || !is_word(arguments[used], rest, length, shorter))
             return used;
-        rest += length + (rest[length] == ' ');
+        rest += length + !is_last;
     }
     *is_whole = true;
     return used;
 }
 
-/* The commands that begin with the same word, one per line. */
-static const char *
-list_beginning(const char *first, struct arena *arena)
+/* The group that the most of the arguments name; NULL: none. */
+static const struct cli_group_words *
+find_group(int count, char **arguments, int *used)
 {
-    const char *text = "";
-    for (const struct cli_command *command = cli_commands; command->words != NULL; command++) {
+    const struct cli_group_words *best = NULL;
+    *used = 0;
+    for (const struct cli_group_words *group = cli_group_words; group->words != NULL; group++) {
         bool is_whole;
-        if (match(command, 1, (char *[]){(char *)first}, &is_whole) > 0)
-            text = arena_format(arena, "%s  cadenza %-30s %.*s\n", text, command->words,
-                                (int)strcspn(command->summary, ".\n"), command->summary);
+        int matched = match(group->words, group->aliases, count, arguments, &is_whole);
+        if (is_whole && matched > *used) {
+            *used = matched;
+            best = group;
+        }
     }
-    return text;
+    return best;
 }
 
-/* The words name no command: says which there are. Asked for help on the first words of several,
- * that is an answer. */
+/* The word nearest to `given` that may stand behind `before` (""; or "workflow"); NULL: none is
+ * near. */
+static const char *
+suggest(const char *before, const char *given, struct arena *arena)
+{
+    size_t best = 4, skip = strlen(before) + (before[0] != '\0'); /* further away it is a guess */
+    const char *nearest = NULL;
+    for (size_t i = 0; cli_command_at(i) != NULL; i++) {
+        const char *words = cli_command_at(i)->words;
+        if (strncmp(words, before, strlen(before)) != 0 || strlen(words) < skip)
+            continue;
+        struct slice word = slice_of(words + skip, strcspn(words + skip, " "));
+        size_t distance = text_distance(word, slice_text(given));
+        if (distance >= best)
+            continue;
+        best = distance;
+        nearest = arena_text_of(arena, word);
+    }
+    return nearest;
+}
+
+/* Flags may stand anywhere; is one of them --help? */
+static bool
+asks_for_help(int count, char **arguments)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0 ||
+            strcmp(arguments[i], "help") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The words name no command: says which there are, and which may be meant. Asked for help on the
+ * first words of several, that is an answer. */
 static int
 explain_words(int count, char **arguments, struct arena *arena)
 {
-    const char *commands = list_beginning(arguments[0], arena);
-    bool wants_help =
-        count == 2 && (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0 ||
-                       strcmp(arguments[1], "help") == 0);
-    if (*commands == '\0')
-        dprintf(STDERR_FILENO, "cadenza: '%s' is not a command; cadenza --help lists them\n",
-                arguments[0]);
-    else if (wants_help)
-        cli_print("%s\ncadenza COMMAND --help tells more.\n", commands);
+    int used = 0;
+    const struct cli_group_words *group = find_group(count, arguments, &used);
+    if (group != NULL && asks_for_help(count - used, arguments + used)) {
+        cli_print("%s", cli_help_group(group, arena));
+        return 0;
+    }
+    const char *before = group == NULL ? "" : group->words;
+    bool has_word = used < count && arguments[used][0] != '-';
+    const char *near = has_word ? suggest(before, arguments[used], arena) : NULL;
+    const char *at = arena_format(arena, "cadenza%s%s", before[0] == '\0' ? "" : " ", before);
+    if (near != NULL)
+        dprintf(STDERR_FILENO, "cadenza: '%s' is not a command; did you mean %s %s?\n",
+                arguments[used], at, near);
+    else if (has_word)
+        dprintf(STDERR_FILENO, "cadenza: '%s' is not a command; %s --help lists them\n",
+                arguments[used], at);
     else
-        dprintf(STDERR_FILENO, "cadenza %s: which one?\n%s", arguments[0], commands);
-    return wants_help && *commands != '\0' ? 0 : 2;
+        dprintf(STDERR_FILENO, "%s: which one?\n\n%s", at,
+                group == NULL ? cli_help_overview(arena) : cli_help_group(group, arena));
+    return 2;
 }
 
 /* --- flags ---------------------------------------------------------------------------------------
@@ -161,13 +194,6 @@ count_leading(int count, char **arguments, struct arena *arena, int *leading)
         return error_new(arena, ERR_BAD_REQUEST, "no command is named; cadenza --help lists them");
     *leading = at;
     return NULL;
-}
-
-static const char *
-environment(const char *name, const char *otherwise)
-{
-    const char *value = getenv(name);
-    return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
 static struct error *
@@ -196,7 +222,8 @@ static void
 run_in_fiber(void *argument)
 {
     struct run *run = argument;
-    struct error *err = run->command->run(run->call);
+    struct error *err =
+        run->command->run != NULL ? run->command->run(run->call) : cli_run_rpc(run->call);
     if (err == NULL)
         return;
     dprintf(STDERR_FILENO, "cadenza %s: %s\n", run->command->words, err->message);
@@ -213,28 +240,49 @@ make_line(const struct cli_command *command, struct cli_call *call)
                               arguments[0] != '\0' ? " " : "", arguments),
         .summary = command->summary,
         .examples = command->examples,
-        .flags = cli_flags_table(command->flags, call, call->arena),
-        .words_min = command->word_count,
+        .flags = cli_flags_table(cli_command_keys(command, call->arena), call, call->arena),
+        .words_min = command->positional != NULL ? command->word_min : command->word_count,
         .words_max = command->word_count,
     };
+}
+
+/* Arguments stand for flags, in their order. */
+static void
+take_positional(struct cli_call *call, const char *const *words)
+{
+    const char *at = call->command->positional;
+    for (size_t i = 0; at != NULL && words[i] != NULL; i++) {
+        size_t length = strcspn(at, " ");
+        cli_give(call, arena_text_of(call->arena, slice_of(at, length)), words[i]);
+        at += length + (at[length] == ' ');
+    }
+}
+
+/* Colours and lines that move are for people at a terminal, if they want them. */
+static bool
+is_for_people(void)
+{
+    const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(STDOUT_FILENO) && (plain == NULL || plain[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
 static int
 run_command(const struct cli_command *command, int count, char **arguments, struct arena *arena)
 {
-    const char *words[WORDS_MAX] = {0};
+    const char *words[WORDS_MAX + 1] = {0};
     struct cli_call call = {
+        .command = command,
         .words = words,
-        .address = environment("CADENCE_CLI_ADDRESS", ADDRESS_DEFAULT),
-        .timeout = environment("CADENCE_CONTEXT_TIMEOUT", NULL),
-        .tls_authority = environment("CADENCE_CLI_TLS_CERT_PATH", NULL),
-        .domain.name = environment("CADENCE_CLI_DOMAIN", NULL),
+        .address = ADDRESS_DEFAULT,
         .format = "table",
         .transport = "grpc",
+        .is_terminal = is_for_people(),
         .arena = arena,
     };
+    cli_flags_from_environment(&call);
     const struct command_line line = make_line(command, &call);
-    check(command->word_count <= array_length(words));
+    check(command->word_count <= WORDS_MAX);
     bool wants_help = false;
     struct error *err = command_line_read(&line, count, arguments, words, &wants_help, arena);
     if (err == NULL)
@@ -247,6 +295,7 @@ run_command(const struct cli_command *command, int count, char **arguments, stru
         cli_print("%s", command_line_help(&line, arena));
         return 0;
     }
+    take_positional(&call, words);
     struct run run = {command, &call};
     linux_run(&(struct linux_options){.loops = 1, .catch_signals = command->catches_signals},
               run_in_fiber, &run);
@@ -257,9 +306,11 @@ run_command(const struct cli_command *command, int count, char **arguments, stru
 static int
 run_words(int leading, int count, char **arguments, struct arena *arena)
 {
-    for (const struct cli_command *command = cli_commands; command->words != NULL; command++) {
+    for (size_t at = 0; cli_command_at(at) != NULL; at++) {
+        const struct cli_command *command = cli_command_at(at);
         bool is_whole;
-        int used = match(command, count - leading, arguments + leading, &is_whole);
+        int used = match(command->words, command->aliases, count - leading, arguments + leading,
+                         &is_whole);
         if (!is_whole)
             continue;
         char **rest = arena_zalloc(arena, (size_t)count, sizeof *rest);
@@ -270,23 +321,34 @@ run_words(int leading, int count, char **arguments, struct arena *arena)
         }
         return run_command(command, left, rest, arena);
     }
-    return explain_words(count - leading, arguments + leading, arena);
+    bool is_admin_domain = count - leading > 1 && is_word(arguments[leading], "admin", 5, "adm") &&
+                           is_word(arguments[leading + 1], "domain", 6, "d");
+    if (!is_admin_domain || (count - leading > 2 && arguments[leading + 2][0] == '-'))
+        return explain_words(count - leading, arguments + leading, arena);
+    /* the cadence command line has the domain commands there, too */
+    char **rest = arena_zalloc(arena, (size_t)count, sizeof *rest);
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+        if (i != leading)
+            rest[left++] = arguments[i];
+    }
+    return run_words(leading, left, rest, arena);
 }
 
 int
 cli_run(int count, char **arguments)
 {
+    scoped(arena_drop) struct arena *arena = arena_new(0);
     bool wants_overview = count == 0 || strcmp(arguments[0], "help") == 0 ||
                           strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0;
     if (wants_overview) {
-        cli_print("%s", overview);
+        cli_print("%s", cli_help_overview(arena));
         return 0;
     }
     if (strcmp(arguments[0], "version") == 0 || strcmp(arguments[0], "--version") == 0) {
         cli_print("cadenza %s\n", CADENZA_VERSION);
         return 0;
     }
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     int leading = 0;
     struct error *err = count_leading(count, arguments, arena, &leading);
     if (err == NULL)

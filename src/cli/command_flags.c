@@ -1,8 +1,10 @@
 /* command_flags.c - every flag of every command but `server`, once. Names and short names are those
  * of the cadence command line where it has such a flag. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "cli/inside.h"
 
 #define TEXT(key_, name_, aliases_, argument_, field, help_)                                       \
@@ -19,9 +21,16 @@
 #define DOMAIN(name_, aliases_, argument_, field, help_)                                           \
     TEXT(name_, name_, aliases_, argument_, domain.field, help_)
 
+#define GLOBAL(name_, aliases_, argument_, field, help_, otherwise_, environment_)                 \
+    {                                                                                              \
+        .key = (name_), .name = (name_), .aliases = (aliases_), .argument = (argument_),           \
+        .help = (help_), .offset = offsetof(struct cli_call, field), .otherwise = (otherwise_),    \
+        .environment = (environment_)                                                              \
+    }
+
 const struct cli_flag cli_flags[] = {
     TEXT("data", "data", NULL, "DIR", data, "The data folder. Default ./data."),
-    DOMAIN("domain", "do", "NAME", name, "The domain; else $CADENCE_CLI_DOMAIN."),
+    GLOBAL("domain", "do", "NAME", domain.name, "The domain.", NULL, "CADENCE_CLI_DOMAIN"),
     DOMAIN("domain_id", NULL, "UUID", id, "The domain by its id, instead of its name."),
     DOMAIN("description", "desc", "TEXT", description, "What it is for."),
     DOMAIN("owner_email", "oe", "EMAIL", owner_email, "Whom to ask about it."),
@@ -78,44 +87,189 @@ const struct cli_flag cli_flags[] = {
          "Default 7833."),
 
     TEXT("count", "count", NULL, "N", count, "At most so many. Default 20."),
-    TEXT("address", "address", "ad", "HOST:PORT", address,
-         "The server; else $CADENCE_CLI_ADDRESS. Default 127.0.0.1:7833."),
-    TEXT("context_timeout", "context_timeout", "ct", "SECONDS", timeout,
-         "How long to wait for the server; else $CADENCE_CONTEXT_TIMEOUT. Default 5."),
-    TEXT("tls_cert_path", "tls_cert_path", "tcp", "FILE", tls_authority,
-         "Speak TLS to a server that this certificate vouches for; else "
-         "$CADENCE_CLI_TLS_CERT_PATH."),
-    TEXT("transport", "transport", "t", "NAME", transport, "grpc is what is spoken here."),
-    TEXT("format", "format", NULL, "FORMAT", format, "table or json. Default table."),
+    GLOBAL("address", "ad", "HOST:PORT", address, "The server.", "127.0.0.1:7833",
+           "CADENCE_CLI_ADDRESS"),
+    GLOBAL("context_timeout", "ct", "SECONDS", timeout, "How long to wait for the server.", NULL,
+           "CADENCE_CONTEXT_TIMEOUT"),
+    GLOBAL("tls_cert_path", "tcp", "FILE", tls_authority,
+           "Speak TLS to a server that this certificate vouches for.", NULL,
+           "CADENCE_CLI_TLS_CERT_PATH"),
+    GLOBAL("transport", "t", "NAME", transport, "grpc is what is spoken here.", "grpc",
+           "CADENCE_CLI_TRANSPORT_PROTOCOL"),
+    GLOBAL("jwt", NULL, "TOKEN", token, "The token that says who you are.", NULL,
+           "CADENCE_CLI_JWT"),
+    GLOBAL("format", NULL, "FORMAT", format, "table or json.", "table", NULL),
     SWITCH("print_json", "pjson", prints_json, "The same as --format json."),
     {0},
 };
 
-/* Is `key` one of the words of `keys`? */
-static bool
-is_named(const char *keys, const char *key)
+/* ---- by key ---- */
+
+bool
+cli_has_word(const char *words, const char *word, size_t length)
 {
-    size_t length = strlen(key);
-    for (const char *at = keys; *at != '\0'; at += strspn(at, " ")) {
-        size_t word = strcspn(at, " ");
-        if (word == length && strncmp(at, key, length) == 0)
+    for (const char *at = words; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t found = strcspn(at, " ");
+        if (found == length && strncmp(at, word, length) == 0)
             return true;
-        at += word;
+        at += found;
     }
     return false;
 }
 
-static struct flag
-make_flag(const struct cli_flag *from, struct cli_call *call)
+const struct cli_flag *
+cli_flag_at(size_t row)
 {
-    void *place = (char *)call + from->offset;
+    size_t first = array_length(cli_flags) - 1; /* without the row that ends it */
+    const struct cli_flag *flag = row < first ? &cli_flags[row] : &cli_more_flags[row - first];
+    check(row < CLI_FLAGS_MAX);
+    return flag->key == NULL ? NULL : flag;
+}
+
+static size_t
+find_row(const char *key)
+{
+    for (size_t row = 0;; row++) {
+        const struct cli_flag *flag = cli_flag_at(row);
+        check_that(flag != NULL, "there is no flag %s", key);
+        if (strcmp(flag->key, key) == 0)
+            return row;
+    }
+}
+
+/* Where the value of a flag goes. */
+static void *
+place_of(size_t row, struct cli_call *call)
+{
+    const struct cli_flag *flag = cli_flag_at(row);
+    check(flag->offset < sizeof *call);
+    if (flag->offset != 0)
+        return (char *)call + flag->offset;
+    if (flag->is_list)
+        return &call->lists[row];
+    return flag->argument == NULL ? (void *)&call->is_on[row] : (void *)&call->given[row];
+}
+
+const char *
+cli_text(const struct cli_call *call, const char *key)
+{
+    size_t row = find_row(key);
+    const struct cli_flag *flag = cli_flag_at(row);
+    const char *given = *(const char *const *)place_of(row, (struct cli_call *)call);
+    check(flag->argument != NULL && !flag->is_list);
+    return given != NULL ? given : flag->otherwise;
+}
+
+bool
+cli_is_on(const struct cli_call *call, const char *key)
+{
+    size_t row = find_row(key);
+    check(cli_flag_at(row)->argument == NULL);
+    return *(const bool *)place_of(row, (struct cli_call *)call);
+}
+
+bool
+cli_flag_is_switch(const char *key)
+{
+    return cli_flag_at(find_row(key))->argument == NULL;
+}
+
+const char *
+cli_flag_name(const char *key)
+{
+    return cli_flag_at(find_row(key))->name;
+}
+
+const struct flag_list *
+cli_list(const struct cli_call *call, const char *key)
+{
+    size_t row = find_row(key);
+    check(cli_flag_at(row)->is_list);
+    return place_of(row, (struct cli_call *)call);
+}
+
+struct error *
+cli_number(struct cli_call *call, const char *key, int64_t low, int64_t high, int64_t otherwise,
+           int64_t *number)
+{
+    const char *text = cli_text(call, key);
+    *number = otherwise;
+    if (text == NULL || text_parse_int64(slice_text(text), low, high, number))
+        return NULL;
+    return cli_wrong(call, error_new(call->arena, ERR_BAD_REQUEST,
+                                     "--%s: '%s' is not a number from %lld to %lld",
+                                     cli_flag_at(find_row(key))->name, text, (long long)low,
+                                     (long long)high));
+}
+
+struct error *
+cli_need(struct cli_call *call, const char *key, const char **value)
+{
+    const struct cli_flag *flag = cli_flag_at(find_row(key));
+    *value = cli_text(call, key);
+    if (*value != NULL && (*value)[0] != '\0')
+        return NULL;
+    const char *variable =
+        flag->environment == NULL ? "" : arena_format(call->arena, " or set %s", flag->environment);
+    return cli_wrong(call,
+                     error_new(call->arena, ERR_BAD_REQUEST, "--%s is missing: give --%s %s%s",
+                               flag->name, flag->name, flag->argument, variable));
+}
+
+struct error *
+cli_need_domain(struct cli_call *call, const char **domain)
+{
+    return cli_need(call, "domain", domain);
+}
+
+/* ---- for reading a command line ---- */
+
+static const char *
+add_field_keys(const char *keys, const char *fields, struct arena *arena)
+{
+    for (const char *at = fields; *at != '\0'; at += strspn(at, " ")) {
+        const char *key = at + strcspn(at, "=") + 1;
+        size_t length = strcspn(key, " !");
+        if (!cli_has_word(keys, key, length))
+            keys = arena_format(arena, "%s %.*s", keys, (int)length, key);
+        at += strcspn(at, " ");
+    }
+    return keys;
+}
+
+const char *
+cli_command_keys(const struct cli_command *command, struct arena *arena)
+{
+    const char *keys = command->positional != NULL ? command->positional : "";
+    if (command->rpc != NULL)
+        keys = add_field_keys(keys, command->rpc->fields, arena);
+    return command->flags == NULL ? keys : arena_format(arena, "%s %s", keys, command->flags);
+}
+
+/* What --help says: the meaning, then what counts when the flag is not given. */
+static const char *
+describe(const struct cli_flag *flag, struct arena *arena)
+{
+    const char *text = flag->help;
+    if (flag->environment != NULL)
+        text = arena_format(arena, "%s Else $%s.", text, flag->environment);
+    if (flag->otherwise != NULL)
+        text = arena_format(arena, "%s Default %s.", text, flag->otherwise);
+    return text;
+}
+
+static struct flag
+make_flag(size_t row, struct cli_call *call, struct arena *arena)
+{
+    const struct cli_flag *from = cli_flag_at(row);
+    void *place = place_of(row, call);
     bool is_switch = from->argument == NULL;
-    check(from->offset < sizeof *call && !(is_switch && from->is_list));
+    check(!(is_switch && from->is_list));
     return (struct flag){
         .name = from->name,
         .aliases = from->aliases,
         .argument = from->argument,
-        .help = from->help,
+        .help = describe(from, arena),
         .text = is_switch || from->is_list ? NULL : place,
         .is_set = is_switch ? place : NULL,
         .list = from->is_list ? place : NULL,
@@ -125,11 +279,30 @@ make_flag(const struct cli_flag *from, struct cli_call *call)
 const struct flag *
 cli_flags_table(const char *keys, struct cli_call *call, struct arena *arena)
 {
-    struct flag *flags = arena_zalloc(arena, array_length(cli_flags), sizeof *flags);
+    struct flag *flags = arena_zalloc(arena, CLI_FLAGS_MAX + 1, sizeof *flags);
     size_t count = 0;
-    for (const struct cli_flag *flag = cli_flags; flag->key != NULL; flag++) {
-        if (keys == NULL || is_named(keys, flag->key))
-            flags[count++] = make_flag(flag, call);
+    for (size_t row = 0; cli_flag_at(row) != NULL; row++) {
+        const char *key = cli_flag_at(row)->key;
+        if (keys == NULL || cli_has_word(keys, key, strlen(key)))
+            flags[count++] = make_flag(row, call, arena);
     }
     return flags;
+}
+
+void
+cli_give(struct cli_call *call, const char *key, const char *value)
+{
+    check(!cli_flag_is_switch(key));
+    *(const char **)place_of(find_row(key), call) = value;
+}
+
+void
+cli_flags_from_environment(struct cli_call *call)
+{
+    for (size_t row = 0; cli_flag_at(row) != NULL; row++) {
+        const struct cli_flag *flag = cli_flag_at(row);
+        const char *value = flag->environment == NULL ? NULL : getenv(flag->environment);
+        if (value != NULL && value[0] != '\0')
+            *(const char **)place_of(row, call) = value;
+    }
 }

@@ -11,6 +11,7 @@
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
 #include "wire/names.h"
 
+#define FEATURE_VERSION     "1.7.0" /* of the API; servers compare it with what they know */
 #define HEALTH_TIMEOUT      (5 * NS_PER_S)
 #define TIMEOUT_SECONDS_MAX (24 * 3600)
 #define BACKUP_TIMEOUT                                                                             \
@@ -70,7 +71,11 @@ cli_ask(struct cli_call *call, const char *path, const ProtobufCMessage *request
         err = open_tls(call, &tls);
     if (err != NULL)
         return err;
-    struct rpc_caller caller = {.caller = "cadenza-cli", .caller_type = "cli"};
+    struct rpc_caller caller = {.caller = "cadenza-cli",
+                                .caller_type = "cli",
+                                .client_name = "cli",
+                                .feature_version = FEATURE_VERSION,
+                                .token = call->token};
     struct grpc_client *client = rpc_client_new(call->address, tls, &caller);
     fiber_set_deadline(clock_monotonic() + timeout);
     err = rpc_client_call_at(client, path, request, call->arena, type, response);

@@ -58,6 +58,13 @@ struct shard *engine_shard(struct engine *engine, uint32_t number);
 must_use struct error *engine_has_runs(struct engine *engine, const char *domain_id,
                                        struct arena *arena, bool *has_runs);
 
+/* --- skipping time ---- */
+
+/* What all runs wait for. On the only loop there is. */
+void engine_look_idle(struct engine *engine, struct shard_idle *idle, struct arena *arena);
+/* The wall clock has jumped. */
+void engine_clock_jumped(struct engine *engine);
+
 /* --- lists of runs
  * -------------------------------------------------------------------------------- */
 

@@ -10,6 +10,13 @@ clock_wall(void)
     return ground_clock_wall(core_loop_current());
 }
 
+void
+clock_skip(int64_t nanoseconds)
+{
+    check(nanoseconds >= 0);
+    ground_clock_skip(loop_self(), nanoseconds);
+}
+
 int64_t
 clock_monotonic(void)
 {

@@ -125,6 +125,8 @@ void core_loop_kick(struct loop *loop);
 /* `loop` is NULL when called from a thread that is no loop (pool, worker); simulation has no such
  * thread. */
 int64_t ground_clock_wall(struct loop *loop);
+/* The wall clock of the loop's process is ahead by so much more from now on. */
+void ground_clock_skip(struct loop *loop, int64_t nanoseconds);
 void ground_entropy(struct loop *loop, void *bytes, size_t count);
 struct loop *ground_loop_at(struct ground *ground, unsigned index);
 unsigned ground_loop_count(const struct ground *ground);

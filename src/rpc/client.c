@@ -7,19 +7,32 @@
 struct grpc_client *
 rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *caller)
 {
-    const struct grpc_header headers[] = {
-        {slice_text("rpc-caller"), slice_text(caller->caller)},
-        {slice_text("rpc-service"), slice_text("cadence-frontend")},
-        {slice_text("rpc-encoding"), slice_text("proto")},
-        {slice_text("cadence-caller-type"), slice_text(caller->caller_type)},
+    const struct {
+        const char *name, *value;
+    } known[] = {
+        {"rpc-caller", caller->caller},
+        {"rpc-service", "cadence-frontend"},
+        {"rpc-encoding", "proto"},
+        {"cadence-caller-type", caller->caller_type},
+        {"cadence-client-name", caller->client_name},
+        {"cadence-client-library-version", caller->feature_version},
+        {"cadence-client-feature-version", caller->feature_version},
+        {"cadence-authorization", caller->token},
     };
+    struct grpc_header headers[array_length(known)];
+    size_t count = 0;
+    for (size_t i = 0; i < array_length(known); i++) {
+        if (known[i].value != NULL)
+            headers[count++] =
+                (struct grpc_header){slice_text(known[i].name), slice_text(known[i].value)};
+    }
     return grpc_client_new(&(struct grpc_client_options){
         .address = address,
         .tls = tls,
         .server_name = caller->server_name,
         .keepalive = 10 * NS_PER_S, /* the peers are ours and do not mind */
         .headers = headers,
-        .header_count = array_length(headers),
+        .header_count = count,
     });
 }
 

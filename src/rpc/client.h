@@ -9,8 +9,10 @@
 
 /* Who calls, for the headers that Cadence's servers expect of everybody. */
 struct rpc_caller {
-    const char *caller;      /* rpc-caller: "cadenza-cli", "cadence-xdc-client" */
-    const char *caller_type; /* cadence-caller-type: "cli", "internal" */
+    const char *caller;                        /* rpc-caller: "cadenza-cli", "cadence-xdc-client" */
+    const char *caller_type;                   /* cadence-caller-type: "cli", "internal" */
+    const char *client_name, *feature_version; /* cadence-client-*; NULL: not sent */
+    const char *token;                         /* cadence-authorization; NULL: not sent */
     const char *server_name; /* that the certificate of the other side must have; NULL: its host */
 };
 

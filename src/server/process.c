@@ -33,6 +33,7 @@
 struct process {
     /* From the command line; NULL: not given. */
     const char *config_file, *dynamic_file, *data, *grpc, *http, *cluster, *log_level, *loops;
+    bool skips_time;
     struct arena *arena;
     struct config *config;
     struct log log;
@@ -255,6 +256,7 @@ open_server(struct process *process)
         .is_restored = rocks_is_restored(process->store),
         .caught_up = note_caught_up,
         .context = process,
+        .skips_time = process->skips_time,
     };
     return server_start(&options, process->arena, &process->server);
 }
@@ -399,6 +401,9 @@ process_serve(int count, char **arguments)
         {"log-level", "LEVEL", "debug, info, warn or error. Default info.", &process.log_level,
          NULL},
         {"loops", "N", "Threads that do the work. Default one per core.", &process.loops, NULL},
+        {"skip-time", NULL,
+         "When everything waits for timers, the clock jumps to the next one: for tests. One loop.",
+         NULL, &process.skips_time},
         {0},
     };
     const struct command_line line = {
@@ -425,6 +430,7 @@ process_serve(int count, char **arguments)
         dprintf(STDOUT_FILENO, "%s", command_line_help(&line, arena));
         return 0;
     }
+    loops = process.skips_time ? 1 : loops;
     linux_run(&(struct linux_options){.loops = loops, .catch_signals = true}, serve, &process);
     return process.exit_code;
 }

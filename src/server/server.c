@@ -14,6 +14,7 @@
 #include "replication/domains_in.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
+#include "server/skip.h"
 #include "settings/settings.h"
 #include "system/system.h"
 #include "visibility/feed/feeder.h"
@@ -45,6 +46,7 @@ struct server {
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
+    struct skipper *skipper;       /* NULL: time is not skipped */
 };
 
 static void
@@ -537,6 +539,8 @@ server_start(const struct server_options *options, struct arena *arena, struct s
     }
     open_system(started);
     follow_group(started);
+    if (options->skips_time)
+        started->skipper = skipper_start(atomic_load(&started->engine), options->log);
     set_phase(started, SERVER_READY);
     *server = started;
     return NULL;
@@ -563,6 +567,7 @@ void
 server_stop(struct server *server, int64_t grace)
 {
     set_phase(server, SERVER_DRAINING);
+    skipper_stop(server->skipper);
     if (server->grpc != NULL) {
         wait_drain(server);
         if (server->domains_in != NULL)

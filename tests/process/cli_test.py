@@ -4,11 +4,14 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
 import sys
+from concurrent import futures
 
+import grpc
 import support
 
 
@@ -42,6 +45,7 @@ class Domains:
         return json.loads(self("describe", "--format", "json"))
 
 
+@support.proves("I-T01", "I-T02", "I-T05")
 def test_a_local_domain_is_registered_described_and_updated(binary, folder):
     with support.Server(binary, folder / "data") as server:
         domain = Domains(binary, server.grpc, "orders")
@@ -247,19 +251,177 @@ def test_a_server_with_tls_is_asked_with_its_certificate(binary, folder):
         domain("describe", environment={"CADENCE_CLI_TLS_CERT_PATH": str(folder / "server.pem")})
 
 
-def test_every_command_has_help_with_examples(binary, folder):
-    code, out, _ = cadenza(binary, "--help")
-    assert code == 0
-    commands = [line[2:31].strip() for line in out.splitlines() if line.startswith("  ")]
-    assert "domain register" in commands and "group" in commands, commands
-    for command in commands:
-        if command == "version":
-            continue
-        words = [word for word in command.split() if not word.isupper()]
-        code, out, err = cadenza(binary, *words, "--help")
-        assert code == 0 and "Examples:" in out and err == "", (command, out, err)
-    code, out, err = cadenza(binary, "domain", "--help")
-    assert code == 0 and "cadenza domain failover" in out, (out, err)
+@support.proves("I-003")
+def test_help_stands_at_every_level(binary, folder):
+    code, out, err = cadenza(binary, "--help")
+    assert code == 0 and "Examples:" in out and err == "", (out, err)
+    assert cadenza(binary, "help")[1] == cadenza(binary)[1] == out
+    for words in (["domain"], ["workflow"], ["admin", "config"], ["workflow", "batch"]):
+        code, text, err = cadenza(binary, *words, "--help")
+        assert code == 0 and "Examples:" in text and err == "", (words, text, err)
+        first = re.search(r"^  (\S.*?)  ", text, re.MULTILINE)[1].split()
+        assert first[: len(words)] == words, first
+        code, text, err = cadenza(binary, *first, "--help")
+        assert code == 0 and "Flags:" in text and "Examples:" in text, (first, text)
+        code, out, err = cadenza(binary, *words)
+        assert code == 2 and "which one?" in err and out == "", (code, out, err)
+
+
+@support.proves("I-003")
+def test_mistakes_suggest_what_may_be_meant(binary, folder):
+    for words, expected in (
+        (["wrkflow", "list"], "did you mean cadenza workflow?"),
+        (["workflow", "lst"], "did you mean cadenza workflow list?"),
+        (["wf", "batch", "strt"], "did you mean cadenza workflow batch start?"),
+        (["workflow", "utterly-else"], "cadenza workflow --help lists them"),
+        (["workflow", "list", "--opn"], "did you mean --open?"),
+        (["workflow", "show"], "give --domain NAME or set CADENCE_CLI_DOMAIN"),
+        (["workflow", "show", "--domain", "d"], "--workflow_id is missing"),
+    ):
+        code, out, err = cadenza(binary, *words)
+        assert code == 2 and expected in err and out == "", (words, code, out, err)
+
+
+def test_shells_take_what_completion_prints(binary, folder):
+    for shell in ("bash", "zsh", "fish"):
+        code, out, err = cadenza(binary, "completion", shell)
+        assert code == 0 and "signalwithstart" in out and "workflow_id" in out, (shell, err)
+    code, out, err = cadenza(binary, "completion", "sh")
+    assert code == 2 and "none of bash, zsh and fish" in err, err
+    script = folder / "completion"
+    script.write_text(cadenza(binary, "completion", "bash")[1])
+
+    def completed(*words):
+        """What bash offers for the last of the words."""
+        lines = (
+            f"source {script}; COMP_WORDS=({' '.join(map(repr, ('cadenza', *words)))}); "
+            f"COMP_CWORD={len(words)}; _cadenza; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        )
+        code, out, err = support.run("bash", "-c", lines)
+        assert code == 0 and err == "", (words, err)
+        return out.split()
+
+    assert completed("work") == ["workflow"]
+    assert completed("workflow", "sig") == ["signal", "signalwithstart"]
+    assert completed("workflow", "batch", "") == ["start", "list", "describe", "terminate"]
+    assert completed("workflow", "show", "--work") == ["--workflow_id"]
+    assert completed("domain", "failover", "--active_clusters_") == ["--active_clusters_json"]
+
+
+@support.proves("I-001", "I-002")
+def test_general_flags_have_short_names_one_dash_and_variables(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        register = ["domain", "register", "--gd", "false"]
+        assert cadenza(binary, "-ad", server.grpc, "-do", "d", "-t", "grpc", *register)[0] == 0
+        environment = {
+            "CADENCE_CLI_ADDRESS": server.grpc,
+            "CADENCE_CLI_DOMAIN": "d",
+            "CADENCE_CONTEXT_TIMEOUT": "7",
+            "CADENCE_CLI_TRANSPORT_PROTOCOL": "grpc",
+            "CADENCE_CLI_JWT": "a.b.c",
+        }
+        code, out, err = cadenza(binary, "wf", "count", environment=environment)
+        assert (code, out) == (0, "0\n"), err
+        code, out, err = cadenza(binary, "wf", "count", "-ct=soon", environment=environment)
+        assert code == 2 and "--context_timeout: 'soon'" in err, err
+        code, out, err = cadenza(binary, "wf", "count", "-t", "tchannel", environment=environment)
+        assert code == 2 and "not spoken here" in err, err
+        # the default address is that of gRPC; the real command line needs its flag
+        code, out, err = cadenza(binary, "workflow", "list", "--help")
+        assert "Default 127.0.0.1:7833" in out and "$CADENCE_CLI_ADDRESS" in out, out
+        clean = {key: value for key, value in os.environ.items() if "CADENCE" not in key}
+        real = ["--address", server.grpc, "--domain", "d", "workflow", "count"]
+        assert support.run(support.CADENCE, "--transport", "grpc", *real, env=clean)[0] == 0
+        assert support.run(support.CADENCE, "--ct", "2", *real, env=clean)[0] == 1
+
+
+@support.proves("I-004")
+def test_calls_say_who_calls(binary, folder):
+    """A server in the place of the real one reads the headers of a call."""
+    seen = []
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details):
+            seen.append(dict(details.invocation_metadata))
+            return grpc.unary_unary_rpc_method_handler(lambda request, context: b"\x08\x05")
+
+    door = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
+    door.add_generic_rpc_handlers((Handler(),))
+    port = door.add_insecure_port("127.0.0.1:0")
+    door.start()
+    try:
+        where = ["--address", f"127.0.0.1:{port}", "--domain", "d", "--jwt", "a.b.c"]
+        assert cadenza(binary, "workflow", "count", *where)[:2] == (0, "5\n")
+    finally:
+        door.stop(None)
+    (headers,) = seen
+    assert headers["cadence-client-name"] == "cli", headers
+    assert headers["cadence-client-feature-version"] == "1.7.0", headers
+    assert headers["rpc-service"] == "cadence-frontend", headers
+    assert headers["cadence-authorization"] == "a.b.c", headers
+    assert "cadence-client-feature-flags" not in headers, headers
+
+
+@support.proves("I-T18", "I-T24", "I-T25")
+def test_settings_groups_queues_and_search_attributes(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        environment = {"CADENCE_CLI_ADDRESS": server.grpc, "CADENCE_CLI_DOMAIN": "d"}
+
+        def run(*words, code=0):
+            done = cadenza(binary, *words, environment=environment)
+            assert done[0] == code, (words, done)
+            return done[1] if code == 0 else done[2]
+
+        run("domain", "register", "--global_domain", "false")
+        assert re.search(r"^CustomIntField +INT$", run("cluster", "get-search-attr"), re.MULTILINE)
+        added = ["--search_attr_key", "Customer", "--search_attr_type", "1"]
+        run("admin", "cluster", "add-search-attr", *added)
+        support.wait_until(
+            lambda: re.search(r"^Customer +KEYWORD$", run("cluster", "get-search-attr"), re.M),
+            "the attribute",
+        )
+        groups = ["admin", "isolation-groups"]
+        assert run(*groups, "get-global") == "-- No groups found --\n"
+        run(*groups, "update-global", "--set-drains", "zone-1,zone-2", "--set-drains", "zone-3")
+        assert re.findall(r"(zone-\d) +DRAINED", run(*groups, "get-global")) == [
+            "zone-1",
+            "zone-2",
+            "zone-3",
+        ]
+        run(*groups, "update-global", "--remove-all-drains")
+        assert "No groups" in run(*groups, "get-global")
+        run(*groups, "update-domain", "--json", '[{"Name":"zone-9","State":2}]')
+        assert "zone-9" in run(*groups, "get-domain")
+        assert "--set-drains" in run(*groups, "update-domain", code=2)
+        config = ["admin", "config"]
+        name = ["--name", "frontend.domainrps"]
+        value = '{"Value":500,"Filters":{"domainName":"d"}}'
+        run(*config, "update", *name, "--value", value, "--value", '{"Value":900}')
+        assert json.loads(run(*config, "get", *name, "--filter", '{"domainName":"d"}')) == 500
+        assert json.loads(run(*config, "operational-get", *name)) == 900
+        (entry,) = json.loads(run(*config, "list"))
+        assert entry["Name"] == "frontend.domainrps" and len(entry["Values"]) == 2, entry
+        run(*config, "restore", *name)
+        assert json.loads(run(*config, "list")) == []
+        assert "frontend.domainrps" in run(*config, "listall")
+        assert "give it as" in run(*config, "update", *name, "--value", "500", code=2)
+        queue = ["admin", "async-wf-queue"]
+        run(*queue, "update", "--json", '{"Enabled":true,"PredefinedQueueName":"q"}')
+        assert json.loads(run(*queue, "get"))["configuration"]["predefinedQueueName"] == "q"
+
+
+def test_the_cluster_tells_how_it_is(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        where = ["--address", server.grpc]
+        code, out, err = cadenza(binary, "cluster", "health", *where)
+        assert code == 0 and f"{server.grpc}: healthy" in out, (out, err)
+        code, out, err = cadenza(binary, "cluster", "health", "--format", "json", *where)
+        assert json.loads(out)["ok"] is True, (out, err)
+        for words in (["cluster", "describe"], ["admin", "cl", "d"]):
+            shown = json.loads(cadenza(binary, *words, *where)[1])
+            assert shown["persistenceInfo"]["historyStore"]["backend"] == "embedded", shown
+    code, out, err = cadenza(binary, "cluster", "health", *where)
+    assert code == 1 and "cadenza server starts a server" in err, err
 
 
 # --- a group ---------------------------------------------------------------------------------
@@ -376,6 +538,7 @@ def test_a_group_comes_up_answers_stops_and_has_everything_when_started_again(bi
         assert code == 0, code
 
 
+@support.proves("I-T03", "I-T04")
 def test_a_failover_reaches_every_cluster_of_a_group(binary, folder):
     with Group(binary, folder / "group", 3) as group:
         domains = [Domains(binary, group.grpc(cluster), "orders") for cluster in range(3)]
@@ -445,4 +608,5 @@ def test_a_port_in_use_and_a_smaller_group_are_refused(binary, folder):
     assert code == 2 and "--clusters 2" in err, (code, err)
 
 
-support.main(sys.modules[__name__])
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])

@@ -200,6 +200,20 @@ must_use struct error *shard_look_surely(struct shard *shard, const struct run_k
                                                       const STORED(CurrentRecord) *current),
                                          void *context, struct arena *arena);
 
+/* What the runs of a shard wait for, for those who want to skip time (idle.c). */
+struct shard_idle {
+    bool is_busy;     /* something is under way: a step, an errand, a task that a worker has or may
+                         get */
+    bool is_timed;    /* some run waits for a time: a timer, the next attempt, a delayed start */
+    int64_t next;     /* wall clock: when the first open run wants something; INT64_MAX: never */
+    uint64_t changes; /* differs from an earlier look if something happened in between */
+};
+/* Adds what is true of this shard to what is true of others. On the shard's loop. Yields only to
+ * read a run that is not in memory; then it is busy. */
+void shard_look_idle(struct shard *shard, struct shard_idle *idle, struct arena *arena);
+/* The wall clock has jumped: what is due is done. On the shard's loop; no yield. */
+void shard_clock_jumped(struct shard *shard);
+
 /* Makes a request durable (TRANSFER_TYPE_REQUEST: domain, workflow id and the request are set) that
  * is an errand from then on: those of one workflow id are done in the order in which they were
  * accepted. `row` lives in the arena. Yields. Errors: ERR_SERVICE_BUSY (no room, nothing was done),

@@ -286,6 +286,15 @@ CONTRACT(deferred, work_runs_once_after_all_runnable_fibers, 1)
 
 /* ---- clock and chance ---- */
 
+CONTRACT(clock, skipping_moves_the_wall_clock_and_no_deadline, 1)
+{
+    int64_t wall = clock_wall(), monotonic = clock_monotonic();
+    clock_skip(3600 * NS_PER_S);
+    EXPECT(clock_wall() >= wall + 3600 * NS_PER_S);
+    EXPECT(clock_wall() < wall + 3700 * NS_PER_S);
+    EXPECT(clock_monotonic() < monotonic + 100 * NS_PER_S);
+}
+
 CONTRACT(clock, ids_are_new_and_ordered_by_time, 1)
 {
     struct uuid a = uuid_new_v7();

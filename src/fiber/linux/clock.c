@@ -26,7 +26,16 @@ linux_clock_monotonic(void)
 int64_t
 ground_clock_wall(struct loop *loop)
 {
-    return clock_read(CLOCK_REALTIME);
+    if (loop == NULL)
+        return clock_read(CLOCK_REALTIME);
+    return clock_read(CLOCK_REALTIME) +
+           atomic_load_explicit(&loop->ground->wall_skipped, memory_order_relaxed);
+}
+
+void
+ground_clock_skip(struct loop *loop, int64_t nanoseconds)
+{
+    atomic_fetch_add_explicit(&loop->ground->wall_skipped, nanoseconds, memory_order_relaxed);
 }
 
 static void

@@ -54,6 +54,7 @@ struct ground {
     unsigned loop_count;
     struct pool pool;
     atomic_uint worker_count;
+    _Atomic int64_t wall_skipped; /* the wall clock is ahead by this */
     unsigned descriptors, fibers; /* how many there may be: limits.c */
     void (*function)(void *argument);
     void *argument;

@@ -46,6 +46,14 @@ ground_clock_wall(struct loop *loop)
 }
 
 void
+ground_clock_skip(struct loop *loop, int64_t nanoseconds)
+{
+    struct host *host = port_host(loop);
+    check(host != NULL);
+    host->skew += nanoseconds;
+}
+
+void
 ground_entropy(struct loop *loop, void *bytes, size_t count)
 {
     struct host *host = port_host(loop);

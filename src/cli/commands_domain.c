@@ -1,0 +1,103 @@
+/* commands_domain.c - the commands about domains: what --help shows and where each goes. */
+#include "cli/commands.h"
+
+#define CHANGED                                                                                    \
+    "domain description owner_email retention active_cluster active_clusters clusters "            \
+    "active_clusters_json domain_data domain_data_entry security_token history_archival_status "   \
+    "history_uri "                                                                                 \
+    "visibility_archival_status visibility_uri "
+
+const struct cli_command cli_domain_commands[] = {
+    {
+        .words = "domain register",
+        .aliases = "re",
+        .summary =
+            "Makes a new domain. A global one is known to the clusters that --clusters names and\n"
+            "active in one of them; only the group's primary cluster registers those.",
+        .examples = "  cadenza domain register --domain orders --global_domain false\n"
+                    "  cadenza --domain orders domain register --clusters cluster0,cluster1 "
+                    "--active_cluster cluster0 --retention 7\n",
+        .flags = CHANGED "global_domain " REMOTE,
+        .run = cli_domain_register,
+    },
+    {
+        .words = "domain update",
+        .aliases = "up u",
+        .summary = "Changes what the flags name and leaves the rest. --active_cluster and\n"
+                   "--active_clusters make other clusters active, as domain failover does.",
+        .examples = "  cadenza domain update --domain orders --retention 14 --description 'all "
+                    "orders'\n"
+                    "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
+                    "mails'\n",
+        .flags = CHANGED "add_bad_binary remove_bad_binary reason "
+                         "failover_type failover_timeout_seconds " REMOTE,
+        .run = cli_domain_update,
+    },
+    {
+        .words = "domain describe",
+        .aliases = "desc",
+        .summary = "Shows a domain, by its name or its id.",
+        .examples = "  cadenza domain describe --domain orders\n"
+                    "  cadenza domain describe --domain orders --format json\n",
+        .flags = "domain domain_id " PRINTED REMOTE,
+        .run = cli_domain_describe,
+    },
+    {
+        .words = "domain failover",
+        .aliases = "fo",
+        .summary = "Makes another cluster active for a global domain. With --active_clusters: for "
+                   "some of\nits cluster attributes. Any cluster of the group can be asked.",
+        .examples =
+            "  cadenza domain failover --domain orders --active_cluster cluster1\n"
+            "  cadenza domain failover --domain orders --active_clusters region.oslo:cluster2\n"
+            "  cadenza domain failover --domain orders --ac cluster1 --failover_type grace "
+            "--failover_timeout 120\n",
+        .flags = "domain active_cluster active_clusters active_clusters_json reason failover_type "
+                 "failover_timeout_seconds " REMOTE,
+        .run = cli_domain_failover,
+    },
+    {
+        .words = "domain list",
+        .aliases = "l",
+        .summary = "Shows the domains that are registered.",
+        .examples = "  cadenza domain list\n  cadenza domain list --all --format json\n",
+        .flags = "all deprecated prefix print_full pagesize " PRINTED REMOTE,
+        .run = cli_domain_list,
+    },
+    {
+        /* where the cadence command line has it */
+        .words = "admin domain list",
+        .aliases = "l",
+        .summary = "Shows the domains that are registered; the same as domain list.",
+        .examples = "  cadenza admin domain list\n",
+        .flags = "all deprecated prefix print_full pagesize " PRINTED REMOTE,
+        .run = cli_domain_list,
+    },
+    {
+        .words = "domain list-failover-history",
+        .aliases = "lfh",
+        .summary = "Shows who was active when, the newest failover first.",
+        .examples = "  cadenza domain list-failover-history --domain orders\n"
+                    "  cadenza domain lfh --domain orders --all --format json\n",
+        .flags = "domain all_failovers pagesize " PRINTED REMOTE,
+        .run = cli_domain_list_failover_history,
+    },
+    {
+        .words = "domain deprecate",
+        .aliases = "dep",
+        .summary = "Lets no new workflows start in a domain; those that run go on.",
+        .examples = "  cadenza domain deprecate --domain orders\n",
+        .flags = "domain security_token force " REMOTE,
+        .run = cli_domain_deprecate,
+    },
+    {
+        .words = "domain delete",
+        .aliases = "del",
+        .summary = "Deletes a deprecated domain for good. Shows it and asks before it does so.",
+        .examples = "  cadenza domain delete --domain orders\n"
+                    "  cadenza domain delete --domain orders --yes\n",
+        .flags = "domain security_token yes " REMOTE,
+        .run = cli_domain_delete,
+    },
+    {.words = NULL},
+};

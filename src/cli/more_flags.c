@@ -1,0 +1,202 @@
+/* more_flags.c - the flags of workflows, task lists, schedules and administration. Names and short
+ * names are those of the cadence command line where it has such a flag; a flag that has another
+ * short name or default in another command stands here twice, under two keys. */
+#include "cli/inside.h"
+
+#define TEXT(key_, name_, aliases_, argument_, otherwise_, help_)                                  \
+    {                                                                                              \
+        .key = (key_), .name = (name_), .aliases = (aliases_), .argument = (argument_),            \
+        .help = (help_), .otherwise = (otherwise_)                                                 \
+    }
+#define PLAIN(name_, aliases_, argument_, help_)                                                   \
+    TEXT(name_, name_, aliases_, argument_, NULL, help_)
+#define SWITCH(name_, aliases_, help_) TEXT(name_, name_, aliases_, NULL, NULL, help_)
+#define LIST(key_, name_, aliases_, argument_, help_)                                              \
+    {                                                                                              \
+        .key = (key_), .name = (name_), .aliases = (aliases_), .argument = (argument_),            \
+        .help = (help_), .is_list = true                                                           \
+    }
+
+#define A_TIME                                                                                     \
+    "as 2026-11-15T09:00:00Z, in nanoseconds since 1970, or so long ago: 15m, 2h, 3day, 1week."
+
+const struct cli_flag cli_more_flags[] = {
+    /* which one */
+    PLAIN("workflow_id", "w wid", "ID", "The workflow."),
+    PLAIN("run_id", "r rid", "UUID", "One run of it; else the current one."),
+    PLAIN("tasklist", "tl", "NAME", "The task list that its workers poll."),
+    PLAIN("workflow_type", "wt", "NAME", "The type: the name that workers know it by."),
+
+    /* starting */
+    TEXT("execution_timeout", "execution_timeout", "et", "SECONDS", "3600", "How long it may run."),
+    TEXT("decision_timeout", "decision_timeout", "dt", "SECONDS", "10",
+         "How long a worker may think about one decision."),
+    PLAIN("cron", NULL, "SCHEDULE", "Run again by this schedule: '0 9 * * 1-5', '@every 1h'."),
+    PLAIN("cron_overlap_policy", "cop", "POLICY",
+          "When a run is not over at the next time: Skipped (0) or BufferOne (1)."),
+    PLAIN("workflowidreusepolicy", "wrp", "POLICY",
+          "If the id was used before: AllowDuplicateFailedOnly (0), AllowDuplicate (1), "
+          "RejectDuplicate (2), TerminateIfRunning (3)."),
+    PLAIN("input", "i", "JSON", "The input: one JSON value, or several with blanks between."),
+    PLAIN("input_file", "if", "FILE", "The input from a file; --input goes before it."),
+    PLAIN("memo_key", NULL, "KEYS", "Keys of the memo, with blanks between."),
+    PLAIN("memo", NULL, "JSON", "Their values, in the same order: JSON with blanks between."),
+    PLAIN("memo_file", NULL, "FILE", "The values from a file."),
+    PLAIN("header_key", NULL, "KEYS", "Keys of the header, with blanks between."),
+    PLAIN("header_value", NULL, "JSON", "Their values, in the same order."),
+    PLAIN("header_file", NULL, "FILE", "The values from a file."),
+    PLAIN("search_attr_key", NULL, "KEYS", "Search attributes, with | between."),
+    PLAIN("search_attr_value", NULL, "VALUES", "Their values, with | between; lists as JSON."),
+    PLAIN("retry_attempts", NULL, "N", "Try it so many times."),
+    PLAIN("retry_expiration", NULL, "SECONDS", "Try it again for so long."),
+    TEXT("retry_interval", "retry_interval", NULL, "SECONDS", NULL,
+         "The wait before the second try. Default 10."),
+    TEXT("retry_backoff", "retry_backoff", NULL, "FACTOR", NULL,
+         "By which the wait grows with each try. Default 1."),
+    PLAIN("retry_max_interval", NULL, "SECONDS", "The longest wait between two tries."),
+    PLAIN("delay_start_seconds", NULL, "SECONDS", "Let the first decision wait so long."),
+    PLAIN("jitter_start_seconds", NULL, "SECONDS", "And up to so long on top, at random."),
+    PLAIN("first_run_at_time", NULL, "TIME", "Let it begin at a time: " A_TIME),
+    PLAIN("cluster_attribute_scope", "cascope", "SCOPE",
+          "Its active cluster is that of a cluster attribute of this scope."),
+    PLAIN("cluster_attribute_name", "caname", "NAME", "And this name."),
+
+    /* signals, ends */
+    PLAIN("name", "n signal_name", "NAME", "The signal."),
+    PLAIN("signal_input", "si", "JSON", "The input of the signal."),
+    PLAIN("signal_input_file", "sif", "FILE", "The same from a file."),
+    TEXT("why", "reason", "re", "TEXT", NULL, "Why it is done; it stands in the history."),
+
+    /* history */
+    SWITCH("print_datetime", "pdt", "Show dates and times, not how long after the start."),
+    SWITCH("print_raw_time", "prt", "Show times in nanoseconds since 1970."),
+    SWITCH("print_event_version", "pev", "Show the failover version of each event."),
+    TEXT("full", "print_full", "pf", NULL, NULL, "Show everything, uncut."),
+    TEXT("event_id", "event_id", "eid", "N", NULL, "Only this event, and all of it."),
+    TEXT("max_field_length", "max_field_length", "maxl", "N", "200",
+         "Cut each attribute at so many characters; 0: never."),
+    PLAIN("output_filename", "of", "FILE",
+          "Write the history into a file, as JSON that the clients' replayers read."),
+    SWITCH("reset_points_only", NULL, "Only those to which a reset can go back."),
+    SWITCH("show_detail", "sd", "Show what the events say, too."),
+    PLAIN("query_consistency_level", "qcl", "LEVEL",
+          "strong: all that was acknowledged is seen. eventual: the fastest answer."),
+    SWITCH("print_raw", "praw", "Show times and payloads as they are stored."),
+
+    /* queries */
+    PLAIN("query_type", "qt", "NAME", "The query that the workflow's code answers."),
+    PLAIN("query_reject_condition", "qrc", "CONDITION",
+          "Do not ask a workflow that is not_open, or not_completed_cleanly."),
+
+    /* lists */
+    SWITCH("open", "op", "Only open ones; else closed ones."),
+    PLAIN("earliest_time", "et", "TIME", "Started at or after: " A_TIME),
+    PLAIN("latest_time", "lt", "TIME", "Started at or before: " A_TIME),
+    PLAIN("status", "s", "STATUS",
+          "Closed so: completed, failed, canceled, terminated, continued_as_new, timed_out."),
+    PLAIN("query", "q lq", "QUERY",
+          "What to look for: 'WorkflowType = \"order\" and CloseTime = missing'. Then other "
+          "filters do not count."),
+    PLAIN("exclude_query", NULL, "QUERY", "Leave out workflow ids that this finds."),
+    SWITCH("more", "m", "All pages, not the first only."),
+    TEXT("page_size", "pagesize", "ps", "N", "10", "How many to a page."),
+    TEXT("scan_page_size", "pagesize", "ps", "N", "1000", "How many to ask for at a time."),
+    SWITCH("print_memo", "pme", "Show the memo, too."),
+    SWITCH("print_search_attr", "psa", "Show the search attributes, too."),
+    SWITCH("print_cron", "pcr", "Show the schedule and the time it was scheduled for, too."),
+
+    /* resetting */
+    TEXT("reset_event_id", "event_id", "eid", "N", NULL,
+         "Go on as if this event had not happened: a completed, failed or timed out decision."),
+    PLAIN("reset_type", NULL, "TYPE",
+          "Where to: FirstDecisionCompleted, LastDecisionCompleted, LastContinuedAsNew, BadBinary, "
+          "DecisionCompletedTime, FirstDecisionScheduled, LastDecisionScheduled."),
+    PLAIN("decision_offset", NULL, "N",
+          "With LastDecisionCompleted: so many decisions earlier, a negative number."),
+    PLAIN("reset_bad_binary_checksum", NULL, "CHECKSUM", "With BadBinary: which one."),
+    TEXT("decided_after", "earliest_time", "et", "TIME", NULL,
+         "With DecisionCompletedTime: the first decision completed at or after, " A_TIME),
+    TEXT("decided_before", "latest_time", "lt", "TIME", NULL,
+         "With DecisionCompletedTime: the last decision completed at or before, " A_TIME),
+    SWITCH("skip_signal_reapply", NULL, "Do not send the signals behind that point again."),
+    TEXT("reset_file", "input_file", "if", "FILE", NULL,
+         "Workflows to reset, one to a line: id, separator, run id (or none)."),
+    PLAIN("exclude_file", NULL, "FILE", "Workflow ids to leave alone, one to a line."),
+    TEXT("input_separator", "input_separator", NULL, "TEXT", "\t",
+         "What stands between id and run id in the file."),
+    PLAIN("input_parallelism", NULL, "N",
+          "Taken for the sake of scripts: they are reset one after the other."),
+    SWITCH("skip_current_open", NULL, "Leave workflows alone that have an open run."),
+    SWITCH("skip_current_completed", NULL, "Leave workflows alone whose current run completed."),
+    SWITCH("skip_base_is_not_current", NULL, "Leave runs alone that are not the current one."),
+    SWITCH("only_non_deterministic", NULL,
+           "Only those whose last decision failed because the code does not fit the history."),
+    SWITCH("dry_run", NULL, "Only say what would be done."),
+
+    /* batches */
+    PLAIN("batch_type", "bt", "TYPE", "What to do: terminate, cancel, signal."),
+    TEXT("batch_signal", "signal_name", "sn", "NAME", NULL, "With signal: which one."),
+    TEXT("batch_input", "input", "in", "JSON", NULL, "With signal: its input."),
+    TEXT("rps", "rps", NULL, "N", "50", "So many workflows a second."),
+    TEXT("concurrency", "concurrency", NULL, "N", "5", "So many at a time."),
+    TEXT("batch_page_size", "pagesize", "ps", "N", "1000", "So many to a page of the list."),
+    TEXT("batch_attempts", "retry_attempts", NULL, "N", "50",
+         "Try a workflow so often when the server is busy."),
+    TEXT("heart_beat_timeout_seconds", "heart_beat_timeout_seconds", "hbt", "SECONDS", "10",
+         "Begin elsewhere when the worker was silent for so long."),
+    PLAIN("job_id", "jid", "ID", "The batch job."),
+
+    /* activities */
+    PLAIN("activity_id", "aid", "ID", "The activity."),
+    PLAIN("result", NULL, "JSON", "Its result."),
+    TEXT("failure", "reason", NULL, "TEXT", NULL, "Why it failed."),
+    PLAIN("detail", NULL, "TEXT", "More about it."),
+    PLAIN("identity", NULL, "NAME", "Who says so; else user@host."),
+
+    /* task lists */
+    TEXT("tasklisttype", "tasklisttype", "tlt", "TYPE", "decision", "decision or activity."),
+    PLAIN("num_read_partitions", "nrp", "N", "Partitions that pollers look into."),
+    PLAIN("num_write_partitions", "nwp", "N", "Partitions that new tasks go to."),
+
+    /* schedules */
+    PLAIN("schedule_id", "sid", "ID", "The schedule."),
+    PLAIN("cron_expression", "ce", "SCHEDULE", "When: '*/5 * * * *', '@every 1h'."),
+    PLAIN("overlap_policy", NULL, "POLICY",
+          "When a run is not over at the next time: SkipNew, Buffer, Concurrent, CancelPrevious, "
+          "TerminatePrevious."),
+    PLAIN("concurrency_limit", NULL, "N", "With Concurrent: at most so many runs; 0: any number."),
+    PLAIN("buffer_limit", NULL, "N", "With Buffer: at most so many wait; 0: any number."),
+    PLAIN("catch_up_policy", NULL, "POLICY", "About times that were missed: Skip, One, All."),
+    PLAIN("catch_up_window", NULL, "SECONDS", "Times missed longer ago are forgotten."),
+    SWITCH("pause_on_failure", NULL, "Pause when a run fails."),
+    PLAIN("jitter", NULL, "SECONDS", "Begin up to so much later, at random."),
+    TEXT("spec_start", "start_time", "st", "TIME", NULL, "Not before: " A_TIME),
+    TEXT("spec_end", "end_time", "endt", "TIME", NULL, "Not after: " A_TIME),
+    PLAIN("workflow_id_prefix", NULL, "TEXT", "What the workflow ids of its runs begin with."),
+    PLAIN("backfill_id", NULL, "ID", "A name for it: the same one is done once."),
+
+    /* administration */
+    PLAIN("number_of_shards", NULL, "N", "How many shards the cluster has."),
+    TEXT("new_search_key", "search_attr_key", NULL, "KEY", NULL, "The search attribute."),
+    TEXT("new_search_type", "search_attr_type", NULL, "TYPE", NULL,
+         "String (0), Keyword (1), Int (2), Double (3), Bool (4), Datetime (5)."),
+    TEXT("setting", "name", NULL, "KEY", NULL, "The key of the setting."),
+    PLAIN("filter", NULL, "JSON", "For whom: {\"domainName\":\"orders\"}."),
+    LIST("setting_values", "value", NULL, "JSON",
+         "{\"Value\":20,\"Filters\":[...]}; may be given several times."),
+    LIST("set-drains", "set-drains", NULL, "GROUP,...",
+         "The groups that are drained, all of them."),
+    SWITCH("remove-all-drains", NULL, "No group is drained any more."),
+    TEXT("groups_json", "json", NULL, "JSON", NULL,
+         "All of it: [{\"Name\":\"zone-1\",\"State\":2}]; 1 is healthy, 2 is drained."),
+    TEXT("queue_json", "json", NULL, "JSON", NULL,
+         "{\"Enabled\":true,\"PredefinedQueueName\":\"queue1\"}."),
+
+    /* dev */
+    TEXT("dev_grpc", "grpc", NULL, "HOST:PORT", "127.0.0.1:7833", "Address of the gRPC door."),
+    TEXT("dev_http", "http", NULL, "HOST:PORT", "127.0.0.1:8088",
+         "Address for /healthz, /metrics."),
+    TEXT("dev_domain", "domain", "do", "NAME", "default", "The domain that is ready."),
+    SWITCH("skip-time", NULL, "When everything waits for timers, the clock jumps to the next one."),
+    {0},
+};
