@@ -43,7 +43,7 @@ fold_run(struct rpc_call *call, const char *workflow_id, const struct query_view
 {
     struct engine *engine = api_of(call)->options.engine;
     struct history_range range = {.shard = engine_shard_of(engine, workflow_id),
-                                  .branch = view->branch,
+                                  .line = view->line,
                                   .from_event_id = 1,
                                   .to_event_id = view->next_event_id,
                                   .bytes_max = PAGE_BYTES};

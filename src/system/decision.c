@@ -57,7 +57,7 @@ find_answer(struct system_frame *frame, const struct task *task, struct arena *a
     const struct system_workflow *workflow =
         system_find_workflow(frame, task->run_domain_id, view.workflow_type->name);
     if (workflow != NULL)
-        err = system_fold(frame->parts.engine, workflow, task->workflow_id, &view.branch,
+        err = system_fold(frame->parts.engine, workflow, task->workflow_id, &view.line,
                           view.next_event_id, arena, &state);
     if (err == NULL)
         *result = answer_query(workflow, state, query, arena);
@@ -150,7 +150,7 @@ decide(struct deciding *deciding)
         return error_new(arena, ERR_BAD_REQUEST, "unknown workflow type %s",
                          start->workflow_type->name);
     struct error *err = system_fold(frame->parts.engine, deciding->workflow, task->workflow_id,
-                                    &start->branch, start->next_event_id, arena, &deciding->state);
+                                    &start->line, start->next_event_id, arena, &deciding->state);
     if (err != NULL)
         return err;
     deciding->decider.now = start->started_time;

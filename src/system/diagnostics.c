@@ -66,7 +66,7 @@ add_history(struct system_task *task, const struct run_key *key, struct diagnosi
     struct history_state state = {0};
     struct error *err = engine_history_state(engine, key, task->arena, &state);
     struct history_range range = {.shard = engine_shard_of(engine, key->workflow_id),
-                                  .branch = state.branch,
+                                  .line = state.line,
                                   .from_event_id = 1,
                                   .to_event_id = state.next_event_id,
                                   .bytes_max = PAGE_BYTES};

@@ -25,11 +25,11 @@ fold_page(const struct system_workflow *workflow, const struct history_page *pag
 
 struct error *
 system_fold(struct engine *engine, const struct system_workflow *workflow, const char *workflow_id,
-            const struct history_branch *branch, int64_t next_event_id, struct arena *arena,
+            const struct history_line *line, int64_t next_event_id, struct arena *arena,
             void **state)
 {
     struct history_range range = {.shard = engine_shard_of(engine, workflow_id),
-                                  .branch = *branch,
+                                  .line = *line,
                                   .from_event_id = 1,
                                   .to_event_id = next_event_id,
                                   .bytes_max = PAGE_BYTES};

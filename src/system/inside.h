@@ -84,7 +84,7 @@ const struct system_activity *system_find_activity(const struct system_frame *fr
                                                    const char *domain_id, const char *type);
 /* The state of a run after its events below next_event_id, page by page. Yields. */
 must_use struct error *system_fold(struct engine *engine, const struct system_workflow *workflow,
-                                   const char *workflow_id, const struct history_branch *branch,
+                                   const char *workflow_id, const struct history_line *line,
                                    int64_t next_event_id, struct arena *arena, void **state);
 
 #endif

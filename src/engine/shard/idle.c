@@ -46,7 +46,7 @@ is_under_way(const struct tenure *tenure)
     const struct alarms *alarms = &tenure->alarms;
     return writer_newest(tenure->writer) != writer_durable(tenure->writer) ||
            !list_is_empty(&tenure->outbox.undurable) || errands->running > 0 ||
-           !list_is_empty(&errands->ready) || !list_is_empty(&errands->delayed) ||
+           !list_is_empty(&errands->ready) || priority_first(&errands->delayed) != NULL ||
            alarms->ringing_count > 0 || alarms->delayed_count > 0 || alarms->is_reading;
 }
 
