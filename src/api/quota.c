@@ -148,6 +148,15 @@ is_exempt(struct rpc_call *call)
     return false;
 }
 
+/* No rate of the kind is set, as usual. */
+static bool
+has_rates(const struct dynamic *dynamic, enum quota_kind kind)
+{
+    return dynamic_is_set(dynamic, kinds[kind].of_host) ||
+           dynamic_is_set(dynamic, kinds[kind].of_domain) ||
+           dynamic_is_set(dynamic, kinds[kind].of_domain_everywhere);
+}
+
 /* A quota for all hosts together is this one's: a cluster has one. */
 static int64_t
 domain_rate(const struct dynamic *dynamic, enum quota_kind kind, const char *domain)
@@ -200,6 +209,14 @@ field_of(const ProtobufCMessage *message, const char *name)
     return *(const ProtobufCMessage *const *)((const char *)message + field->offset);
 }
 
+/* No list has a rate, as usual: then nobody need look which one it is. */
+static bool
+has_list_rates(const struct dynamic *dynamic, enum quota_kind kind)
+{
+    return dynamic_is_set(dynamic, kinds[kind].of_list) ||
+           dynamic_is_set(dynamic, kinds[kind].of_list_everywhere);
+}
+
 /* The list whose rate counts for the call; "": none. */
 static const char *
 rated_list(const struct rpc_call *call)
@@ -222,6 +239,8 @@ static bool
 list_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 {
     struct api *api = api_of(call);
+    if (!has_list_rates(api->options.dynamic, kind))
+        return true;
     const char *list = rated_list(call);
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
     filter.domain_name = domain;
@@ -245,6 +264,8 @@ domain_takes(struct rpc_call *call, enum quota_kind kind, const char *domain)
 {
     struct api *api = api_of(call);
     const struct dynamic *dynamic = api->options.dynamic;
+    if (!has_rates(dynamic, kind))
+        return true;
     int64_t rate_of_host = dynamic_integer(dynamic, kinds[kind].of_host, NULL);
     int64_t rate_of_domain = domain_rate(dynamic, kind, domain);
     bool has_limit = rate_of_host < INT32_MAX || rate_of_domain < INT32_MAX;

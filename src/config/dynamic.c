@@ -192,6 +192,13 @@ dynamic_free(struct dynamic *dynamic)
 /* --- values -------------------------------------------------------------------------------------
  */
 
+bool
+dynamic_is_set(const struct dynamic *dynamic, enum dynamic_key key)
+{
+    return dynamic_set_has(__atomic_load_n(&dynamic->stored, __ATOMIC_ACQUIRE), key) ||
+           dynamic_set_has(__atomic_load_n(&dynamic->current, __ATOMIC_ACQUIRE), key);
+}
+
 const struct value *
 dynamic_value(const struct dynamic *dynamic, enum dynamic_key key,
               const struct dynamic_filter *filter)

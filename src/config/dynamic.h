@@ -67,6 +67,9 @@ int64_t dynamic_interval(const struct config *config);
  * set is still on its way out. NULL is fine. */
 void dynamic_free(struct dynamic *dynamic);
 
+/* Does anybody set the key, for whomever? Else its default holds for all. Any loop; cheap. */
+bool dynamic_is_set(const struct dynamic *dynamic, enum dynamic_key key);
+
 /* Values; any loop. `key` must be declared with that type (a check). A NULL filter carries nothing.
  * Texts live until the next yield. */
 int64_t dynamic_integer(const struct dynamic *dynamic, enum dynamic_key key,

@@ -315,6 +315,13 @@ dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
     return chosen == NULL ? NULL : &chosen->value;
 }
 
+bool
+dynamic_set_has(const struct dynamic_set *set, enum dynamic_key key)
+{
+    check(key < DYNAMIC_KEY_COUNT);
+    return set != NULL && set->entries[key].count > 0;
+}
+
 size_t
 dynamic_set_count(const struct dynamic_set *set)
 {

@@ -14,6 +14,8 @@ struct dynamic_set *dynamic_set_read(struct slice yaml, struct faults *faults,
                                      const struct log *log);
 /* NULL is fine. */
 void dynamic_set_free(struct dynamic_set *set);
+/* Does it say anything of the key? `set` may be NULL: an empty one. */
+bool dynamic_set_has(const struct dynamic_set *set, enum dynamic_key key);
 /* The value that holds for an asker; NULL: the default does. `set` may be NULL: an empty one. */
 const struct value *dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
                                        const struct dynamic_filter *filter);

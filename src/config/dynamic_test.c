@@ -96,6 +96,8 @@ TEST(dynamic, every_type_is_read_from_the_file, "H-017")
                                          "system.requiredDomainDataKeys:\n- value: [team, 7]\n",
                                          NULL);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, NULL), 90);
+    EXPECT(dynamic_is_set(dynamic, DYNAMIC_MAX_RETENTION_DAYS));
+    EXPECT(!dynamic_is_set(dynamic, DYNAMIC_USER_RPS));
     EXPECT(dynamic_flag(dynamic, DYNAMIC_ADMIN_PROTECTION, NULL));
     EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, NULL), 90 * NS_PER_S);
     EXPECT_TEXT(dynamic_text(dynamic, DYNAMIC_ADMIN_TOKEN, NULL), "secret");

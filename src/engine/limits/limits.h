@@ -6,8 +6,9 @@
  * is off the domain is in the shadow: everything is counted and told as if, and nobody is.
  *
  * Ids that were not used for LIMITS_KEPT are forgotten; beyond records_max one of the longest
- * unused goes, whose bucket is nearly full, so an id that is at its limit is the last one to go. Belongs to one shard and its loop;
- * what it measures goes to the metrics of the process. Never yields. */
+ * unused goes, whose bucket is nearly full, so an id that is at its limit is the last one to go.
+ * Belongs to one shard and its loop; what it measures goes to the metrics of the process. Never
+ * yields. */
 #ifndef CADENZA_ENGINE_LIMITS_LIMITS_H
 #define CADENZA_ENGINE_LIMITS_LIMITS_H
 
