@@ -16,7 +16,12 @@
 #include "fiber/sync.h"
 #include "wire/message.h"
 
-#define GATHER_DELAY  (2 * NS_PER_MS) /* changes that come within it go together */
+#define GATHER_DELAY (2 * NS_PER_MS) /* changes that come within it go together */
+/* After a round of work the fiber rests in proportion to it. So the lists take a bounded share of a
+ * core, and the more there is to write, the more gathers for one transaction, which costs by the
+ * pages that it touches; runs that begin and end within it are written once. */
+#define REST_PART     10
+#define REST_MAX      (50 * NS_PER_MS)
 #define SYNC_INTERVAL NS_PER_S
 #define RETRY_DELAY   (500 * NS_PER_MS)
 #define BATCH_MAX     1000                      /* changes in one transaction */
@@ -57,6 +62,7 @@ struct feeder {
     struct fiber_cond changed;
     atomic_bool is_stopping;
     int64_t sync_time; /* monotonic: when it is due; NEVER: all is safe */
+    size_t round;      /* changes that were fed in this round */
     struct counter *failed_count;
     struct histogram *delay;
 };
@@ -214,6 +220,7 @@ static void
 drop_fed(struct feeder *feeder, size_t count)
 {
     int64_t now = clock_monotonic();
+    feeder->round += count;
     for (size_t i = 0; i < count; i++) {
         struct fed_change *fed =
             list_entry(list_pop_front(&feeder->waiting), struct fed_change, node);
@@ -304,14 +311,19 @@ has_work(const struct feeder *feeder)
 static int64_t
 round_of_work(struct feeder *feeder, struct arena *arena)
 {
-    bool is_sync_due = feeder->sync_time <= clock_monotonic();
+    int64_t began = clock_monotonic();
+    bool is_sync_due = feeder->sync_time <= began;
+    feeder->round = 0;
     if (list_is_empty(&feeder->waiting)) /* else there is no room for more */
         visit_loops(feeder, is_sync_due, arena);
     if (feed_all(feeder) != NULL)
         return clock_monotonic() + RETRY_DELAY;
     if (is_sync_due && sync_lists(feeder, arena) == NULL)
         mark("lists_synced");
-    return 0;
+    if (feeder->round == 0)
+        return 0;
+    int64_t now = clock_monotonic(), rest = (now - began) * REST_PART;
+    return now + (rest < REST_MAX ? rest : REST_MAX);
 }
 
 static void
