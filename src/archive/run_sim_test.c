@@ -123,7 +123,7 @@ life(void *argument)
         set_up(ledger, &rig);
     while (!ledger->is_over) {
         look(ledger, &rig, archive);
-        rig_sleep(300 * NS_PER_S);
+        rig_sleep(1200 * NS_PER_S);
     }
     look(ledger, &rig, archive);
     rig_close(&rig);
