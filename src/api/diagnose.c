@@ -2,9 +2,9 @@
  * diagnose.h. */
 #include "api/diagnose.h"
 
-#include "base/json.h"
 #include "api/pages.h"
 #include "api/validate.h"
+#include "base/json.h"
 #include "fiber/clock.h"
 #include "wire/errors.h"
 #include "wire/message.h"
