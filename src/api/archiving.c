@@ -9,8 +9,8 @@ archiving_update(struct fixture *fixture, int status, const char *uri)
     API(UpdateDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(update_domain_request));
     API(UpdateDomainResponse) *response;
-    static char *paths[] = {"history_archival_status", "visibility_archival_status",
-                            "history_archival_uri", "visibility_archival_uri"};
+    char *paths[] = {"history_archival_status", "visibility_archival_status",
+                     "history_archival_uri", "visibility_archival_uri"};
     request->name = (char *)"orders";
     request->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
     request->update_mask->paths = paths;

@@ -1,8 +1,8 @@
 /* tokens_fuzz.c - any bytes as tokens: nothing is read past its end, and what was accepted is the
  * same after it was written and read again. */
-#include "base/json.h"
 #include "api/tokens.h"
 #include "base/check.h"
+#include "base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -40,6 +40,7 @@ take_batch(struct batches *batches, size_t at, size_t length, struct buffer *out
     buffer_append(out, message_encode(room, &batch->base));
     batches->event_count += batch->n_events;
     batches->used = at + length;
+    check(batches->used <= batches->bytes.length);
     return NULL;
 }
 
@@ -47,6 +48,7 @@ struct error *
 batches_read(struct batches *batches, struct arena *arena)
 {
     scoped(buffer_free) struct buffer out = {0};
+    check(batches->used == 0 && batches->events_max > 0 && batches->bytes_max > 0);
     while (batches->event_count < batches->events_max && out.length < batches->bytes_max) {
         size_t at = batches->used;
         int byte = next_byte(batches, &at);

@@ -66,6 +66,7 @@ static struct error *
 make_folders(const struct parcel *parcel, const char *folder)
 {
     struct error *err = NULL;
+    check(folder[0] == '/');
     if (folder_is_known(parcel->archive, folder))
         return NULL;
     const char *parent = "/";
@@ -119,6 +120,7 @@ settle(struct parcel *parcel, struct error *err)
 struct error *
 parcel_open(struct parcel *parcel, const char *root, const char *owner)
 {
+    check(parcel->file == NULL && strchr(parcel->name, '/') == NULL);
     struct error *err = make_folders(parcel, root);
     if (err == NULL)
         err = make_folders(parcel, parcel->folder);
@@ -134,6 +136,7 @@ parcel_open(struct parcel *parcel, const char *root, const char *owner)
 struct error *
 parcel_append(struct parcel *parcel, struct slice bytes)
 {
+    check(parcel->file != NULL);
     struct error *err =
         file_write(parcel->file, parcel->size, bytes.data, bytes.length, parcel->arena);
     parcel->size += bytes.length;
@@ -144,6 +147,7 @@ struct error *
 parcel_deliver(struct parcel *parcel)
 {
     struct arena *arena = parcel->arena;
+    check(parcel->file != NULL && parcel->path != NULL);
     const char *path = arena_format(arena, "%s/%s", parcel->folder, parcel->name);
     struct error *err = file_set_mode(
         parcel->path, parcel->archive->options.settings[parcel->kind].file_mode, arena);

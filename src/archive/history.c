@@ -3,6 +3,7 @@
  * A token says which file, and where in it the next batch begins: so a page costs what it has, not
  * what came before. Of a batch that is longer than what was read, more is read. */
 #include "archive/inside.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "fiber/file.h"
 #include "fiber/pool.h"
@@ -170,6 +171,7 @@ archive_read_history(struct archive *archive, const struct archive_history_quest
 {
     struct place place = {0};
     struct file *file = NULL;
+    check(question->events_max > 0 && question->run_id[0] != '\0');
     struct error *err = archive_enter_reader(archive, arena);
     if (err != NULL)
         return err;

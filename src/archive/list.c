@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "archive/inside.h"
+#include "base/check.h"
 #include "base/farm.h"
 #include "base/json.h"
 #include "base/vector.h"
@@ -157,6 +158,7 @@ fill_page(struct archive *archive, const struct archive_list_question *question,
             continue;
         if (is_meant(question, info, arena))
             page->info[page->count++] = info;
+        check(page->count <= room);
         bool is_full = page->count == question->page_size || i + 1 >= FILES_MAX;
         if (is_full && i + 1 < names->count)
             page->token = write_token(info, name->close_time, arena);
@@ -171,6 +173,7 @@ archive_list(struct archive *archive, const struct archive_list_question *questi
 {
     const char *root;
     struct names names = {0};
+    check(question->page_size > 0 && question->query->order == NULL);
     struct error *err = archive_uri_folder(question->uri, arena, &root);
     if (err == NULL)
         err = archive_enter_reader(archive, arena);

@@ -160,6 +160,7 @@ struct error *
 archive_put(void *context, const struct archive_run *run, struct arena *arena)
 {
     struct archive *archive = context;
+    check(run->domain_id[0] != '\0' && run->run_id[0] != '\0' && run->read != NULL);
     if (atomic_fetch_add(&archive->puts, 1) >= ARCHIVE_PUTS_MAX) {
         atomic_fetch_sub(&archive->puts, 1);
         return error_new(arena, ERR_BUSY, "enough runs are being archived");

@@ -3,6 +3,8 @@
  * At stake: nothing is lost between retention and archive. Method: a shard on a store and an
  * archive on a disk that both crash at any moment; at every start, and again and again in between,
  * each run that was closed is in the store, or whole in the archive and in its list. */
+#include <stdio.h>
+
 #include "archive/sample.h"
 #include "engine/shard/rig.h"
 #include "fiber/sim/world.h"
@@ -35,7 +37,7 @@ set_up(struct ledger *ledger, struct rig *rig)
         EXPECT_OK(rig_terminate(rig, id, rig->arena));
         EXPECT_OK(rig_look(rig, id, rig->arena, &run));
         ledger->next_event_ids[i] = run.next_event_id;
-        strcpy(ledger->run_ids[i], run_id);
+        snprintf(ledger->run_ids[i], sizeof ledger->run_ids[i], "%s", run_id);
     }
     ledger->is_set_up = true;
 }
@@ -123,7 +125,7 @@ life(void *argument)
         set_up(ledger, &rig);
     while (!ledger->is_over) {
         look(ledger, &rig, archive);
-        rig_sleep(300 * NS_PER_S);
+        rig_sleep(1200 * NS_PER_S);
     }
     look(ledger, &rig, archive);
     rig_close(&rig);

@@ -107,9 +107,10 @@ event_json_field_name(const struct thrift_struct *structure, const struct thrift
     if (field->group != NULL)
         return find_part(field_at(structure->type, field->group_offset)->name, own);
     make_camel(own, strlen(own), false, name);
+    size_t length = strlen(name);
     if (field->kind == THRIFT_SECONDS || field->kind == THRIFT_LONG_SECONDS)
-        strcat(name, "Seconds");
-    check(strlen(name) < NAME_ROOM);
+        length += (size_t)snprintf(name + length, NAME_ROOM - length, "Seconds");
+    check(length < NAME_ROOM);
     return name;
 }
 

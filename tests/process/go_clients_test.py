@@ -24,7 +24,19 @@ LIMIT = 400  # seconds for a whole program; they take one minute
 SETTINGS = """
 history.EnableConsistentQueryByDomain: [{value: true}]
 matching.enableClientAutoConfig: [{value: true}]
+system.minRetentionDays: [{value: 0}]
+system.workflowDeletionJitterRange: [{value: 0}]
 """
+# The canary looks for its runs in the archive.
+ARCHIVAL = """
+archival:
+  history: {status: enabled, enableRead: true, provider: FILES}
+  visibility: {status: enabled, enableRead: true, provider: FILES}
+domainDefaults:
+  archival:
+    history: {URI: 'file://FOLDER/histories'}
+    visibility: {URI: 'file://FOLDER/lists'}
+""".replace("FILES", "{filestore: {fileMode: '0644', dirMode: '0755'}}")
 
 GO_TESTS = 39
 # Tests of the Go client that cannot pass yet, and why. One that passes has to leave.
@@ -51,11 +63,11 @@ CANARY_WORKFLOWS = {
     "visibility",
     "searchAttributes",
     "batch",
+    "archival.history",
+    "archival.visibility",
 }
 # Workflows of the canary that are left out, and why.
 CANARY_EXCLUDES = {
-    "archival.history": "there is no archive yet",
-    "archival.visibility": "there is no archive yet",
 }
 
 
@@ -75,7 +87,9 @@ class Part(threading.Thread):
                 folder = pathlib.Path(folder)
                 settings = folder / "settings.yaml"
                 settings.write_text(SETTINGS)
-                flags = ("--dynamic-config", str(settings))
+                config = folder / "config.yaml"
+                config.write_text(ARCHIVAL.replace("FOLDER", str(folder)))
+                flags = ("--dynamic-config", str(settings), "--config", str(config))
                 with support.Server(self.binary, folder / "data", *flags) as server:
                     self.run_part(server, folder)
                     assert server.stop() == 0, server.text()
@@ -109,10 +123,9 @@ def at_once(function):
 registered = {}
 
 
-def register_domain(server, name):
-    code, out, err = support.cadence(
-        server, name, "domain", "register", "--global_domain", "false", "--retention", "1"
-    )
+def register_domain(server, name, retention="1", *words):
+    words = ("--global_domain", "false", "--retention", retention, *words)
+    code, out, err = support.cadence(server, name, "domain", "register", *words)
     assert code == 0, (out, err)
 
 
@@ -277,8 +290,10 @@ def child_ends(server, workflow_id):
 @at_once
 def test_the_canary_is_well(server, folder):
     # A child in another domain is allowed between local domains only; the canary finds these there.
-    for name in ("canary", "canary-cross-cluster", "canary-archival-domain"):
+    for name in ("canary", "canary-cross-cluster"):
         register_domain(server, name)
+    archived = ("--history_archival_status", "enabled", "--visibility_archival_status", "enabled")
+    register_domain(server, "canary-archival-domain", "0", *archived)
     with Canary(server, folder) as canary:
         sanity = canary.find(JOB)[1]
         canary.find(rf"{JOB}.*\n(.*\n)*.*{JOB}")  # the schedule starts another one

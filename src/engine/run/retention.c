@@ -11,7 +11,7 @@
 #define MINUTE           (60 * SECOND)
 #define SAMPLE_RATE_KEY  "sample_retention_rate"
 #define SAMPLE_DAYS_KEY  "sample_retention_days"
-#define RETENTION_LEAST  DAY /* of a domain that says nothing */
+#define RETENTION_UNSAID DAY /* of a domain that says nothing; 0 days are days, too */
 #define SAMPLE_DAYS_MOST 100000
 
 /* FNV-1a. */
@@ -50,15 +50,16 @@ sample_days(const API(Domain) *domain, const char *workflow_id)
 int64_t
 retention_end(const struct facts *facts, const STORED(RunRecord) *core)
 {
-    int64_t retention = 0;
+    int64_t retention = RETENTION_UNSAID;
     if (facts->domain != NULL) {
         const API(Domain) *domain = facts->domain->record->domain;
-        retention = duration_seconds(domain->workflow_execution_retention_period) * SECOND;
+        if (domain->workflow_execution_retention_period != NULL)
+            retention = duration_seconds(domain->workflow_execution_retention_period) * SECOND;
         int64_t sample = sample_days(domain, core->workflow_id) * DAY;
         retention = sample > retention ? sample : retention;
     }
-    if (retention <= 0)
-        retention = RETENTION_LEAST;
+    if (retention < 0)
+        retention = 0;
     int64_t spread = facts_integer(facts, DYNAMIC_DELETION_JITTER) * 60; /* seconds */
     if (spread > 60)
         retention += farm_fingerprint32(slice_text(core->run_id)) % spread * SECOND;

@@ -97,3 +97,17 @@ TEST(retention, a_sample_of_workflow_ids_is_kept_longer, "A-257")
     EXPECT(kept(&shelf, "wf", 0) >= 30 * DAY);
     shelf_close(&shelf);
 }
+
+/* A domain may ask for no days where the cluster allows it; one that says nothing has a day. */
+TEST(retention, no_days_are_days_too, "A-256")
+{
+    struct shelf shelf;
+    shelf_open(&shelf, 0);
+    for (int i = 0; i < 100; i++)
+        EXPECT(kept(&shelf, "wf", i) < 3600 * SECOND);
+    shelf.record->domain->workflow_execution_retention_period = NULL;
+    EXPECT(kept(&shelf, "wf", 0) >= DAY);
+    shelf.facts.domain = NULL;
+    EXPECT(kept(&shelf, "wf", 0) >= DAY);
+    shelf_close(&shelf);
+}

@@ -69,7 +69,7 @@ void
 rig_archive(struct rig *rig)
 {
     API(UpdateDomainRequest) *request = message_new(rig->arena, API_TYPE(update_domain_request));
-    static char *paths[] = {"history_archival_status", "visibility_archival_status"};
+    char *paths[] = {"history_archival_status", "visibility_archival_status"};
     request->name = (char *)"orders";
     request->update_mask = message_new(rig->arena, GOOGLE_TYPE(field_mask));
     request->update_mask->paths = paths;
