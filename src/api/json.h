@@ -33,6 +33,10 @@ void object_integer(struct json_reader *reader, int64_t *value);
 void object_flag(struct json_reader *reader, bool *value);
 /* Base64 in a text. */
 void object_bytes(struct json_reader *reader, struct slice *value);
+/* A list of texts. */
+void object_texts(struct json_reader *reader, const char ***values, size_t *count);
+/* Any value as it stands, for a reader of its own; null: empty. */
+void object_raw(struct json_reader *reader, struct slice *value);
 void object_skip(struct json_reader *reader);
 /* Was all of it one good object, with nothing behind it? */
 bool object_end(struct json_reader *reader);
@@ -51,6 +55,11 @@ void object_write_flag(struct json_writer *writer, const char *name, bool value)
 /* Base64; empty: null. */
 void object_write_bytes(struct json_writer *writer, const char *name, struct slice value,
                         struct arena *arena);
+/* A list; each text counts as a member. */
+void object_write_texts(struct json_writer *writer, const char *name, const char *const *values,
+                        size_t count);
+/* A value that is JSON already; empty: null. */
+void object_write_raw(struct json_writer *writer, const char *name, struct slice value);
 struct slice object_write_end(struct json_writer *writer);
 
 #endif

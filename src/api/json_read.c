@@ -2,6 +2,7 @@
 #include "api/json.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "base/vector.h"
 
 static void
 skip_blanks(struct json_reader *reader)
@@ -253,6 +254,40 @@ void
 object_skip(struct json_reader *reader)
 {
     skip_value(reader, 1);
+}
+
+void
+object_raw(struct json_reader *reader, struct slice *value)
+{
+    skip_blanks(reader);
+    struct slice before = reader->left;
+    if (take_word(reader, "null"))
+        return;
+    skip_value(reader, 1);
+    if (!reader->is_bad)
+        *value = slice_of(before.data, before.length - reader->left.length);
+}
+
+void
+object_texts(struct json_reader *reader, const char ***values, size_t *count)
+{
+    vector_of(const char *) texts = {0};
+    if (take_word(reader, "null"))
+        return;
+    need(reader, '[');
+    bool is_empty = take(reader, ']');
+    while (!is_empty && !reader->is_bad) {
+        const char *text = read_text(reader);
+        vector_push_in(&texts, reader->arena, text);
+        if (!take(reader, ',')) {
+            need(reader, ']');
+            break;
+        }
+    }
+    if (reader->is_bad)
+        return;
+    *values = texts.items;
+    *count = texts.count;
 }
 
 /* --- the object ----------------------------------------------------------------------------------

@@ -68,10 +68,9 @@ put_escaped(struct json_writer *writer, const char *text)
     return is_wide ? 3 : 1;
 }
 
-void
-object_write_text(struct json_writer *writer, const char *name, const char *value)
+static void
+put_text(struct json_writer *writer, const char *value)
 {
-    put_name(writer, name);
     put(writer, "\"", 1);
     while (*value != '\0') {
         size_t count = plain_length(value);
@@ -81,6 +80,34 @@ object_write_text(struct json_writer *writer, const char *name, const char *valu
             value += put_escaped(writer, value);
     }
     put(writer, "\"", 1);
+}
+
+void
+object_write_text(struct json_writer *writer, const char *name, const char *value)
+{
+    put_name(writer, name);
+    put_text(writer, value);
+}
+
+void
+object_write_texts(struct json_writer *writer, const char *name, const char *const *values,
+                   size_t count)
+{
+    put_name(writer, name);
+    put(writer, "[", 1);
+    for (size_t i = 0; i < count; i++) {
+        put(writer, ",", i == 0 ? 0 : 1);
+        put_text(writer, values[i]);
+    }
+    put(writer, "]", 1);
+}
+
+void
+object_write_raw(struct json_writer *writer, const char *name, struct slice value)
+{
+    put_name(writer, name);
+    put(writer, value.length == 0 ? "null" : (const char *)value.data,
+        value.length == 0 ? 4 : value.length);
 }
 
 void

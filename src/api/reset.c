@@ -1,7 +1,9 @@
-/* reset.c - ResetWorkflowExecution and RefreshWorkflowTasks: runs are put right by hand. */
+/* reset.c - ResetWorkflowExecution, RefreshWorkflowTasks and DeleteWorkflow: runs are put right by
+ * hand, or taken away. */
 #include "api/inside.h"
 #include "api/validate.h"
 #include "engine/engine.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 
 static struct error *
 admit(struct rpc_call *call, const char *name, const API(WorkflowExecution) *execution,
@@ -44,4 +46,25 @@ api_refresh_tasks(struct rpc_call *call)
                           .workflow_id = request->workflow_execution->workflow_id,
                           .run_id = request->workflow_execution->run_id};
     return engine_refresh(api_of(call)->options.engine, &key, call->arena);
+}
+
+/* */
+struct error *
+api_delete_workflow(struct rpc_call *call)
+{
+    const ADMIN(DeleteWorkflowRequest) *request =
+        (const ADMIN(DeleteWorkflowRequest) *)call->request;
+    ADMIN(DeleteWorkflowResponse) *response = (ADMIN(DeleteWorkflowResponse) *)call->response;
+    struct call_domain domain;
+    struct error *err = admit(call, request->domain, request->workflow_execution, &domain);
+    if (err != NULL)
+        return err;
+    struct run_key key = {.domain_id = domain.id,
+                          .workflow_id = request->workflow_execution->workflow_id,
+                          .run_id = request->workflow_execution->run_id};
+    err = engine_remove(api_of(call)->options.engine, &key, "admin", call->arena);
+    response->history_deleted = err == NULL;
+    response->executions_deleted = err == NULL;
+    response->visibility_deleted = err == NULL;
+    return err;
 }

@@ -1,5 +1,7 @@
 /* retention_test.c - what clients see of a run whose retention has passed: nothing. */
 #include "api/family.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
+#include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
 #define DAY (24 * 3600 * NS_PER_S)
 
@@ -128,4 +130,84 @@ behind_a_schedule(struct fixture *fixture)
 TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
 {
     fixture_run(behind_a_schedule);
+}
+
+/* --- at an operator's word ---- */
+
+static struct error *
+delete_run(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    ADMIN(DeleteWorkflowRequest) *request =
+        message_new(fixture->arena, ADMIN_TYPE(delete_workflow_request));
+    ADMIN(DeleteWorkflowResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    request->workflow_execution->run_id = (char *)run_id;
+    struct error *err =
+        fixture_call(fixture, "/uber.cadence.admin.v1.AdminAPI/DeleteWorkflow", &request->base,
+                     ADMIN_TYPE(delete_workflow_response), &response);
+    EXPECT(err != NULL || (response->history_deleted && response->executions_deleted &&
+                           response->visibility_deleted));
+    return err;
+}
+
+static int64_t
+count_runs(struct fixture *fixture)
+{
+    API(CountWorkflowExecutionsRequest) *request =
+        message_new(fixture->arena, API_TYPE(count_workflow_executions_request));
+    API(CountWorkflowExecutionsResponse) *response;
+    request->domain = "orders";
+    EXPECT_OK(fixture_call(fixture, "/uber.cadence.api.v1.VisibilityAPI/CountWorkflowExecutions",
+                           &request->base, API_TYPE(count_workflow_executions_response),
+                           &response));
+    return response->count;
+}
+
+static void
+deleted(struct fixture *fixture)
+{
+    const char *first = run_start(fixture, "wf");
+    family_decide(fixture, "work", "wf", family_fail(fixture));
+    const char *second = run_start(fixture, "wf"); /* is open */
+    EXPECT_OK(delete_run(fixture, "wf", first));
+    expect_gone(fixture, first);
+    EXPECT_OK(describe(fixture, second));
+    EXPECT_EQ(count_runs(fixture), 1);
+    EXPECT_OK(delete_run(fixture, "wf", ""));
+    expect_gone(fixture, second);
+    expect_gone(fixture, "");
+    EXPECT_EQ(count_runs(fixture), 0);
+    EXPECT_KIND(delete_run(fixture, "wf", first), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_OK(describe(fixture, run_start(fixture, "wf"))); /* the id is free */
+    family_sleep(fixture, 2 * DAY);                         /* no alarm of theirs rings */
+}
+
+TEST(removal, a_deleted_run_is_nowhere_and_its_id_is_free, "A-259", "A-260")
+{
+    fixture_run(deleted);
+}
+
+/* The family of a run that is deleted while it is open hears what it hears of any end. */
+static void
+family_of_deleted(struct fixture *fixture)
+{
+    const char *parent = family_begin(fixture, "parent",
+                                      family_start_child(fixture, "kid", FAMILY_POLICY(TERMINATE)));
+    API(HistoryEvent) *started =
+        family_await(fixture, "parent", parent, FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED));
+    EXPECT(started != NULL);
+    EXPECT_OK(delete_run(fixture, "kid", ""));
+    family_await(fixture, "parent", parent, FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED));
+    family_decide(fixture, "work", "parent",
+                  family_start_child(fixture, "other", FAMILY_POLICY(TERMINATE)));
+    family_await(fixture, "other", "", FAMILY_EVENT(DECISION_TASK_SCHEDULED));
+    EXPECT_OK(delete_run(fixture, "parent", parent));
+    family_await(fixture, "other", "", FAMILY_EVENT(WORKFLOW_EXECUTION_TERMINATED));
+    EXPECT_EQ(count_runs(fixture), 1);
+}
+
+TEST(removal, parent_and_children_of_a_deleted_run_are_told, "A-259")
+{
+    fixture_run(family_of_deleted);
 }

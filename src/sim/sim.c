@@ -81,6 +81,7 @@ life_begin(struct life *life, struct sim_host *host)
         .metrics = life->metrics,
         .phase = &life->phase,
         .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,
+        .has_system_domains = host->sim->has_system_domains,
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
     };

@@ -14,7 +14,7 @@
 #define REPORT_PAUSE (20 * NS_PER_MS) /* doubled each time */
 
 static struct activity_report
-report_of(const struct system_task *task, struct slice payload)
+report_of(const struct system_task *task, struct slice payload, struct arena *arena)
 {
     return (struct activity_report){
         .task = {.schedule_id = task->schedule_id,
@@ -22,7 +22,22 @@ report_of(const struct system_task *task, struct slice payload)
                  .activity_id = task->activity_id},
         .identity = SYSTEM_IDENTITY,
         .payload = presence_make_payload(
-            task->arena, (struct maybe_bytes){.is_set = payload.length > 0, .bytes = payload})};
+            arena, (struct maybe_bytes){.is_set = payload.length > 0, .bytes = payload})};
+}
+
+bool
+system_passes(const struct error *err)
+{
+    switch (err->kind) {
+    case ERR_SHARD_OWNERSHIP_LOST:
+    case ERR_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_SERVICE_BUSY:
+    case ERR_BUSY:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool
@@ -31,31 +46,45 @@ is_over(const struct error *err)
     return err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED;
 }
 
-struct error *
-system_heartbeat(struct system_task *task, struct slice details)
+/* Once. ERR_BUSY: it is not known to be recorded, and may be soon. */
+static struct error *
+beat(struct system_task *task, const struct activity_report *report, struct arena *arena)
 {
     bool is_cancel_requested = false;
-    struct activity_report report = report_of(task, details);
-    struct error *err = engine_heartbeat_activity(task->parts->engine, &task->key, &report,
-                                                  task->arena, &is_cancel_requested);
+    struct error *err = engine_heartbeat_activity(task->parts->engine, &task->key, report, arena,
+                                                  &is_cancel_requested);
     if (is_cancel_requested) {
         task->is_cancel_requested = true;
-        return error_new(task->arena, ERR_CANCELLED, "the activity was cancelled");
+        return error_new(arena, ERR_CANCELLED, "the activity was cancelled");
     }
     if (err == NULL)
         return NULL;
-    if (is_over(err)) {
+    if (is_over(err))
         task->is_gone = true;
-        return err;
+    bool is_final = task->is_gone || err->kind == ERR_CANCELLED || err->kind == ERR_DEADLINE ||
+                    err->kind == ERR_BAD_REQUEST;
+    return is_final ? err : error_new(arena, ERR_BUSY, "%s", err->message);
+}
+
+struct error *
+system_heartbeat(struct system_task *task, struct slice details)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0); /* an activity may run for years */
+    struct activity_report report = report_of(task, details, arena);
+    struct error *err = beat(task, &report, arena);
+    for (int i = 0; i < REPORTS_MAX && err != NULL && err->kind == ERR_BUSY; i++) {
+        mark("system_heartbeat_again");
+        struct error *stopped = fiber_sleep(REPORT_PAUSE << i, arena);
+        err = stopped != NULL ? stopped : beat(task, &report, arena);
     }
-    return err->kind == ERR_CANCELLED || err->kind == ERR_DEADLINE ? err : NULL;
+    return error_copy(task->arena, err);
 }
 
 static struct error *
 tell(const struct system_task *task, const struct error *failed, struct slice result)
 {
     struct engine *engine = task->parts->engine;
-    struct activity_report report = report_of(task, result);
+    struct activity_report report = report_of(task, result, task->arena);
     if (failed == NULL)
         return engine_complete_activity(engine, &task->key, &report, task->arena);
     if (task->is_cancel_requested)

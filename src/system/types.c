@@ -6,15 +6,16 @@
 #include "system/system.h"
 
 static const struct system_workflow *const workflows[] = {
-    &diagnostics_workflow,
-    &schedule_workflow,
-    NULL,
+    &diagnostics_workflow, &schedule_workflow,    &bulk_workflow,
+    &bulk_workflow_v2,     &deprecation_workflow, NULL,
 };
 
 static const struct system_activity *const activities[] = {
-    &diagnostics_activity,
-    &schedule_activity,
-    NULL,
+    &diagnostics_activity, &schedule_activity,
+    &bulk_activity,        &bulk_activity_v2,
+    &deprecation_check,    &deprecation_archival,
+    &deprecation_mark,     &deprecation_terminate,
+    &deprecation_count,    NULL,
 };
 
 const struct system_types system_types = {workflows, activities};

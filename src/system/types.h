@@ -8,6 +8,14 @@
 extern const struct system_workflow diagnostics_workflow;
 extern const struct system_activity diagnostics_activity;
 
+/* bulk.c, bulk_activity.c: the same done to many runs. */
+extern const struct system_workflow bulk_workflow, bulk_workflow_v2;
+extern const struct system_activity bulk_activity, bulk_activity_v2;
+
+/* deprecation.c, deprecation_steps.c: a domain is deprecated. */
+extern const struct system_workflow deprecation_workflow;
+extern const struct system_activity deprecation_check, deprecation_archival, deprecation_mark,
+    deprecation_terminate, deprecation_count;
 /* schedule.c, schedule_fire.c: a schedule, and what it starts. */
 extern const struct system_workflow schedule_workflow;
 extern const struct system_activity schedule_activity;

@@ -115,14 +115,18 @@ struct system_task {
 struct system_activity {
     const char *type, *list, *domain; /* as above */
     /* Runs in a fiber; its deadline is the start-to-close timeout. An error fails the attempt with
-     * task->reason and the error's message as details, unless the run does not want the activity
-     * any more. */
+     * task->reason and the error's message as details; if the run wanted it cancelled it is, with
+     * the result as details; if nobody wants to hear of it any more nothing is said. */
     struct error *(*run)(struct system_task *task, struct slice *result);
 };
 
-/* Says that it lives and how far it got. Yields. An error means: return it, soon. Either the run
- * wants it cancelled (ERR_CANCELLED), or it has ended (ERR_ENTITY_NOT_EXISTS), or the host stops.
- * What is only temporarily wrong is no error: the heartbeat timeout decides. */
+/* Says that it lives and how far it got; durable when it returns NULL. Yields; the arena of the
+ * task grows by it. An error means: return it, soon. Either the run wants it cancelled
+ * (ERR_CANCELLED: then the result is what it leaves behind), or it has ended
+ * (ERR_ENTITY_NOT_EXISTS), or the host stops, or the engine cannot be reached for a while. */
 must_use struct error *system_heartbeat(struct system_task *task, struct slice details);
+
+/* Is it wrong only for a moment, and worth asking again soon? Else it is the attempt's end. */
+bool system_passes(const struct error *err);
 
 #endif

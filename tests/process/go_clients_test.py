@@ -50,10 +50,10 @@ CANARY_WORKFLOWS = {
     "CrossCluster.parent",
     "visibility",
     "searchAttributes",
+    "batch",
 }
 # Workflows of the canary that are left out, and why.
 CANARY_EXCLUDES = {
-    "batch": "there is no batcher yet",
     "archival.history": "there is no archive yet",
     "archival.visibility": "there is no archive yet",
 }

@@ -48,6 +48,10 @@ def get(address, path):
         return None
 
 
+# Domains that are there from the first start.
+SYSTEM_DOMAINS = ("cadence-batcher", "cadence-shadower", "cadence-system")
+
+
 class Server:
     """One cadenza server process."""
 

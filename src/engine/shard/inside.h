@@ -621,6 +621,9 @@ must_use struct error *tenure_wake(struct tenure *tenure, const struct run_key *
  * has another alarm; else nothing was done. Yields. Errors: as shard_step; ERR_BUSY (not now). */
 must_use struct error *tenure_delete_closed(struct tenure *tenure, const struct run_key *key,
                                             uint64_t row, struct arena *arena, bool *is_closed);
+/* The same now, whatever its alarm says; it may be gone already. */
+must_use struct error *tenure_delete_now(struct tenure *tenure, const struct run_key *key,
+                                         struct arena *arena);
 
 /* --- watch.c ---- */
 

@@ -26,6 +26,7 @@ struct deletion {
     struct loaded_run *loaded;
     struct slice pending_to; /* pending rows before this go with the portion; empty: all */
     bool is_last;
+    bool is_forced; /* whenever it should have gone */
 };
 
 /* --- what is in the way ---- */
@@ -35,8 +36,9 @@ check_idle(const struct deletion *deletion)
 {
     struct tenure *tenure = deletion->tenure;
     const STORED(RunRecord) *core = deletion->loaded->run->core;
-    if (core->delete_time <= clock_wall() && deletion->loaded->undurable == 0 &&
-        !watches_has(tenure, core->run_id) && writer_has_room(tenure->writer))
+    bool is_time = deletion->is_forced || core->delete_time <= clock_wall();
+    if (is_time && deletion->loaded->undurable == 0 && !watches_has(tenure, core->run_id) &&
+        writer_has_room(tenure->writer))
         return NULL;
     mark("deletion_put_off");
     return error_new(deletion->arena, ERR_BUSY, "run %s is still in use", deletion->key->run_id);
@@ -136,7 +138,8 @@ is_due(const struct deletion *deletion, uint64_t row, bool *is_closed)
 {
     const struct run *run = deletion->loaded == NULL ? NULL : deletion->loaded->run;
     *is_closed = run == NULL || !run_is_open(run);
-    return run != NULL && *is_closed && run->core->alarm_row == row;
+    bool is_alarm = deletion->is_forced || (run != NULL && run->core->alarm_row == row);
+    return run != NULL && *is_closed && is_alarm;
 }
 
 /* Under the lock. *ticket: of the portion, 0: none is left. Yields. */
@@ -167,23 +170,42 @@ delete_locked(struct deletion *deletion, uint64_t row, bool *is_closed, ticket_t
     return err;
 }
 
+static struct error *
+delete_all(struct deletion *deletion, uint64_t row, bool *is_closed)
+{
+    struct tenure *tenure = deletion->tenure;
+    while (!deletion->is_last) {
+        ticket_t ticket;
+        struct error *err =
+            workflow_lock(tenure, deletion->key, deletion->arena, &deletion->workflow);
+        if (err != NULL)
+            return err;
+        err = delete_locked(deletion, row, is_closed, &ticket);
+        workflow_unlock(tenure, deletion->workflow); /* others go on between two portions */
+        if (err == NULL && ticket != 0)
+            err = tenure_wait(tenure, ticket, deletion->arena);
+        if (err != NULL || ticket == 0)
+            return err;
+    }
+    return NULL;
+}
+
 struct error *
 tenure_delete_closed(struct tenure *tenure, const struct run_key *key, uint64_t row,
                      struct arena *arena, bool *is_closed)
 {
     struct deletion deletion = {.tenure = tenure, .key = key, .arena = arena};
     *is_closed = false;
-    while (!deletion.is_last) {
-        ticket_t ticket;
-        struct error *err = workflow_lock(tenure, key, arena, &deletion.workflow);
-        if (err != NULL)
-            return err;
-        err = delete_locked(&deletion, row, is_closed, &ticket);
-        workflow_unlock(tenure, deletion.workflow); /* others go on between two portions */
-        if (err == NULL && ticket != 0)
-            err = tenure_wait(tenure, ticket, arena);
-        if (err != NULL || ticket == 0)
-            return err;
-    }
-    return NULL;
+    return delete_all(&deletion, row, is_closed);
+}
+
+struct error *
+tenure_delete_now(struct tenure *tenure, const struct run_key *key, struct arena *arena)
+{
+    struct deletion deletion = {.tenure = tenure, .key = key, .arena = arena, .is_forced = true};
+    bool is_closed = false;
+    struct error *err = delete_all(&deletion, 0, &is_closed);
+    if (err == NULL && !is_closed)
+        err = error_new(arena, ERR_BUSY, "run %s is open", key->run_id);
+    return err;
 }

@@ -167,6 +167,11 @@ struct shard_reset {
 must_use struct error *shard_reset(struct shard *shard, const struct shard_reset *wanted,
                                    struct arena *arena, const char **run_id);
 
+/* Deletes a closed run, once all that it had to tell others is told. `key->run_id` must be set. It
+ * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
+must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
+                                    struct arena *arena);
+
 /* Calls `look` with the run under the lock; it copies what it needs, without a yield. Then waits
  * until all that it saw is durable. Errors: as above, ERR_ENTITY_NOT_EXISTS. */
 must_use struct error *shard_look(struct shard *shard, const struct run_key *key,
@@ -272,5 +277,19 @@ void shard_ride_queries(struct shard *shard, const struct run *run, struct arena
 /* Takes a query out of those that wait: by its id, or any (NULL). NULL: there is none. Who takes it
  * fires it. */
 struct run_query *shard_take_query(struct shard *shard, const char *run_id, const char *id);
+
+/* What its owner has in memory; all 0 if it is not owned here. No yield. */
+struct shard_state {
+    bool is_owned;
+    uint64_t range_id;
+    size_t runs;                      /* and workflow ids */
+    size_t transfers, transfers_held; /* rows of the outbox; of them not active here */
+    bool has_unread_transfers;        /* others are in the store only */
+    size_t alarms, alarms_held;
+    int64_t alarm_level; /* wall clock: whatever was due before it has rung */
+};
+struct shard_state shard_state(const struct shard *shard);
+/* Ends its ownership, if it has it, as if a commit had failed. */
+void shard_give_up(struct shard *shard);
 
 #endif
