@@ -73,3 +73,46 @@ cron_next_from(const struct cron *cron, int64_t after, int64_t not_before)
     int64_t behind = not_before - next;
     return next + (behind + cron->every - 1) / cron->every * cron->every;
 }
+
+/* Fires of a day on which the clock does not jump. */
+static int64_t
+count_of_day(const struct cron *cron, const struct civil *civil)
+{
+    bool fits = has_bit(cron->months, civil->month) && day_fits(cron, civil);
+    return fits ? (int64_t)__builtin_popcountll(cron->minutes) * __builtin_popcountll(cron->hours)
+                : 0;
+}
+
+/* The rest of the day, or all of it; *after moves on. False: there is none any more up to `until`.
+ */
+static bool
+count_on(const struct cron *cron, int64_t until, int64_t *after, int64_t *count)
+{
+    struct civil civil = zone_civil(&cron->zone, *after + 1);
+    int64_t begins = zone_midnight(&cron->zone, civil.year, civil.month, civil.day);
+    int64_t ends = zone_midnight(&cron->zone, civil.year, civil.month, civil.day + 1);
+    if (*after + 1 == begins && ends - 1 <= until && ends - begins == 24 * 3600) {
+        *count += count_of_day(cron, &civil);
+        *after = ends - 1;
+        return true;
+    }
+    int64_t next = cron_next(cron, *after);
+    if (next == CRON_NEVER || next > until)
+        return false;
+    bool is_today = next < ends;
+    *count += is_today;
+    *after = is_today ? next : ends - 1;
+    return true;
+}
+
+int64_t
+cron_count(const struct cron *cron, int64_t after, int64_t until, int64_t max)
+{
+    int64_t count = 0;
+    if (cron->every > 0)
+        count = until < after ? 0 : (until - after) / cron->every;
+    else if (cron->minutes != 0 && cron->hours != 0)
+        while (after < until && count < max && count_on(cron, until, &after, &count))
+            ;
+    return count < max ? count : max;
+}

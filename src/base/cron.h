@@ -30,5 +30,8 @@ must_use const char *cron_parse(const char *text, struct arena *arena, struct cr
 int64_t cron_next(const struct cron *cron, int64_t after);
 /* The first of the fires that follow `after` which is not before `not_before`. */
 int64_t cron_next_from(const struct cron *cron, int64_t after, int64_t not_before);
+/* How many fires there are after a moment up to another, `max` at most. Takes as long as there are
+ * days between them. */
+int64_t cron_count(const struct cron *cron, int64_t after, int64_t until, int64_t max);
 
 #endif

@@ -1,6 +1,7 @@
 /* cron_test.c - schedules against answers that were worked out by robfig's cron, version 3. */
 #include "base/cron.h"
 
+#include "base/random.h"
 #include "base/test.h"
 
 /* Clocks there went by another rule then. */
@@ -176,4 +177,34 @@ TEST(cron, every_zone_of_the_table_can_be_read)
         EXPECT(i == 0 || strcmp(table[i - 1].name, table[i].name) < 0);
     }
     EXPECT(!zone_find(slice_text("america/new_york"), &zone));
+}
+
+/* Counting goes by whole days where it can: it must come to what walking comes to. */
+TEST(cron, as_many_are_counted_as_there_are)
+{
+    static const char *const texts[] = {
+        "@every 7m",
+        "*/7 * * * *",
+        "5,10 */3 * * 1-5",
+        "CRON_TZ=Europe/Berlin 30 2 * * *",
+        "CRON_TZ=America/Havana 0 0,5 * * *",
+        "CRON_TZ=America/New_York */20 1 * 3,11 *",
+        "0 0 29 2 *",
+        "0 0 30 2 *",
+    };
+    struct arena *arena = arena_new(0);
+    struct random random;
+    random_seed(&random, test_seed(0));
+    for (size_t i = 0; i < 400; i++) {
+        struct cron cron;
+        EXPECT(cron_parse(texts[i % array_length(texts)], arena, &cron) == NULL);
+        int64_t after = 1772000000 + (int64_t)random_below(&random, 400 * 86400);
+        int64_t until = after + (int64_t)random_below(&random, 10 * 86400);
+        int64_t count = 0, next = after;
+        while ((next = cron_next(&cron, next)) != CRON_NEVER && next <= until)
+            count++;
+        EXPECT_EQ(cron_count(&cron, after, until, INT64_MAX), count);
+        EXPECT_EQ(cron_count(&cron, after, until, 3), count < 3 ? count : 3);
+    }
+    arena_free(arena);
 }

@@ -6,8 +6,8 @@
  * look), those that are not late are ready too, and the catch-up policy has the rest. */
 #include "schedule/inside.h"
 
-#define READY_MAX ((size_t)1000) /* what is more waits behind the watermark */
-#define COUNT_MAX INT64_C(10000000)
+#define READY_MAX ((size_t)1000)   /* what is more waits behind the watermark */
+#define COUNT_MAX (INT64_C(1) << 40)
 
 STORED(ScheduleFire) *
 schedule_new_fire(struct arena *arena, int64_t nominal)
@@ -91,7 +91,7 @@ miss(struct schedule *schedule, int64_t until, API(ScheduleCatchUpPolicy) policy
 void
 schedule_catch_up(struct schedule *schedule, API(ScheduleCatchUpPolicy) policy, int64_t now)
 {
-    int64_t jitter = duration_of(schedule->definition->spec->jitter);
+    int64_t jitter = schedule_jitter(schedule);
     int64_t until = seconds_down(now - jitter), next = until;
     for (size_t i = 0; jitter > 0 && i < READY_MAX; i++) { /* those whose delay is over already */
         next = schedule_next(schedule,
@@ -119,7 +119,7 @@ schedule_advance(struct schedule *schedule, int64_t now)
     if (progress->is_paused || progress->is_deleted || !is_due(schedule, now, &nominal))
         return;
     make_ready(schedule, nominal);
-    int64_t jitter = duration_of(schedule->definition->spec->jitter);
+    int64_t jitter = schedule_jitter(schedule);
     miss(schedule, seconds_down(now - jitter) - SCHEDULE_LATE, own_policy(schedule), now);
     while (is_due(schedule, now, &nominal))
         make_ready(schedule, nominal);

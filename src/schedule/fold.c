@@ -1,7 +1,8 @@
 /* fold.c - a schedule from the events of its run. See schedule.h. */
 #include "schedule/inside.h"
 
-#define FORMAT 1
+#define FORMAT    1
+#define COUNT_MAX (INT64_C(1) << 60) /* more was never counted */
 
 /* --- beginning ---- */
 
@@ -51,6 +52,48 @@ begin_first(STORED(ScheduleProgress) *progress, int64_t now)
         progress->paused_at = now;
 }
 
+/* Inputs and markers are ours, but a domain's users could write their own: nothing in them may lead
+ * out of the range of times. */
+static void
+clean_fires(STORED(ScheduleFire) **fires, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fires[i]->nominal = seconds_clamped(fires[i]->nominal);
+}
+
+static void
+clean_ranges(STORED(ScheduleRange) **ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ranges[i]->after = seconds_clamped(ranges[i]->after);
+        ranges[i]->until = seconds_clamped(ranges[i]->until);
+    }
+}
+
+static STORED(ScheduleProgress) *
+clean(STORED(ScheduleProgress) *progress)
+{
+    int64_t *const clocks[] = {&progress->create_time,   &progress->update_time,
+                               &progress->paused_at,     &progress->look_time,
+                               &progress->waiting_since, &progress->timer_time};
+    int64_t *const counts[] = {&progress->total_runs, &progress->missed_runs,
+                               &progress->skipped_runs, &progress->timer_number};
+    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
+        if (seconds_clamped(seconds_down(*clocks[i])) != seconds_down(*clocks[i]))
+            *clocks[i] = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (*counts[i] < 0 || *counts[i] > COUNT_MAX)
+            *counts[i] = 0;
+    progress->watermark = seconds_clamped(progress->watermark);
+    progress->last_run_time = seconds_clamped(progress->last_run_time);
+    clean_fires(progress->ready, progress->n_ready);
+    clean_fires(progress->buffered, progress->n_buffered);
+    clean_fires(progress->firing, progress->n_firing);
+    clean_ranges(progress->missed, progress->n_missed);
+    clean_ranges(progress->backfills, progress->n_backfills);
+    return progress;
+}
+
 static void
 keep_shown(struct schedule *schedule, const API(SearchAttributes) *attributes)
 {
@@ -66,11 +109,12 @@ begin(struct schedule *schedule, const API(HistoryEvent) *event)
     STORED(ScheduleInput) *input = NULL;
     struct error *err = message_decode_as(schedule->arena, ERR_CORRUPT, STORED_TYPE(schedule_input),
                                           presence_read_payload(started->input).bytes, &input);
-    if (err != NULL || input->definition == NULL || input->progress == NULL ||
-        input->definition->spec == NULL)
+    const STORED(ScheduleDefinition) *definition = err == NULL ? input->definition : NULL;
+    if (definition == NULL || input->progress == NULL || definition->spec == NULL ||
+        definition->action == NULL || definition->action->start_workflow == NULL)
         return; /* somebody started it by hand */
     schedule->definition = input->definition;
-    schedule->progress = input->progress;
+    schedule->progress = clean(input->progress);
     schedule->run_start = timestamp_of(event->event_time);
     if (schedule->progress->create_time == 0)
         begin_first(schedule->progress, schedule->run_start);
@@ -90,7 +134,7 @@ take_marker(struct schedule *schedule, const API(MarkerRecordedEventAttributes) 
         message_decode_as(schedule->arena, ERR_CORRUPT, STORED_TYPE(schedule_progress),
                           presence_read_payload(marker->details).bytes, &progress);
     if (err == NULL)
-        schedule->progress = progress;
+        schedule->progress = clean(progress);
 }
 
 static void

@@ -30,7 +30,13 @@ int64_t seconds_up(int64_t nanoseconds);
 int64_t timestamp_of(const GOOGLE(Timestamp) *timestamp);
 int64_t duration_of(const GOOGLE(Duration) *duration);
 
+/* A moment that times can be looked for from: not before 1970, not in a far future. */
+int64_t seconds_clamped(int64_t seconds);
+
 /* --- times (times.c) ---- */
+
+/* The most that a time is delayed by, ns. */
+int64_t schedule_jitter(const struct schedule *schedule);
 
 /* The last nominal time after one up to another; CRON_NEVER: none. */
 int64_t schedule_last(const struct schedule *schedule, int64_t after, int64_t until);

@@ -89,6 +89,7 @@ static void
 fire(struct schedule *schedule, const struct pick *pick, struct schedule_plan *plan)
 {
     STORED(ScheduleProgress) *progress = schedule->progress;
+    check(!progress->is_firing && !progress->is_paused && pick->count <= BATCH_MAX);
     STORED(ScheduleTask) *task = message_new(schedule->arena, STORED_TYPE(schedule_task));
     task->schedule_id = schedule->definition->schedule_id;
     task->create_time = progress->create_time;
@@ -158,6 +159,7 @@ set_timer(struct schedule *schedule, int64_t now, struct schedule_plan *plan)
         return;
     if (progress->timer_time != 0)
         plan->cancels_timer = schedule_timer_id(progress->timer_number, schedule->arena);
+    check(time > now);
     progress->timer_time = time;
     progress->timer_number++;
     plan->has_timer = true;
@@ -184,6 +186,7 @@ is_over(const struct schedule *schedule)
 static void
 continue_as_new(struct schedule *schedule, struct schedule_plan *plan)
 {
+    check(!schedule->progress->is_firing);
     STORED(ScheduleInput) *input = message_new(schedule->arena, STORED_TYPE(schedule_input));
     schedule->progress->timer_time = 0;
     input->definition = schedule->definition;
@@ -205,6 +208,7 @@ schedule_plan(struct schedule *schedule, const struct schedule_now *now, struct 
 {
     STORED(ScheduleProgress) *progress = schedule->progress;
     struct pick pick = {.origin = ORIGIN(NONE)};
+    check(schedule->definition != NULL && schedule->arena != NULL);
     struct slice before = message_encode(schedule->arena, &progress->base);
     schedule_advance(schedule, now->time);
     if (!progress->is_paused && !progress->is_firing)

@@ -155,6 +155,8 @@ static void
 close_run(struct schedule *schedule, const STORED(ScheduleClosed) *closed, int64_t now)
 {
     const API(SchedulePolicies) *policies = schedule->definition->policies;
+    if (closed->run == NULL)
+        return; /* not from us */
     forget_run(schedule, closed->run);
     if (policies != NULL && policies->pause_on_failure && is_failure(closed->close_status))
         schedule_pause(schedule,

@@ -79,7 +79,7 @@ update(struct schedule *schedule, const API(UpdateScheduleRequest) *request, int
     schedule_advance(schedule, now);
     if (request->spec != NULL)
         replace_spec(schedule, request->spec, now);
-    if (request->action != NULL)
+    if (request->action != NULL && request->action->start_workflow != NULL)
         definition->action = message_copy(schedule->arena, &request->action->base);
     if (request->policies != NULL)
         replace_policies(schedule, request->policies);
@@ -121,8 +121,8 @@ backfill(struct schedule *schedule, const API(BackfillScheduleRequest) *request,
                              ? request->backfill_id
                              : arena_format(schedule->arena, "%lld", (long long)event_id);
     range->overlap_policy = request->overlap_policy;
-    range->after = seconds_up(range->start_time) - 1;
-    range->until = seconds_down(range->end_time);
+    range->after = seconds_clamped(seconds_up(range->start_time) - 1);
+    range->until = seconds_clamped(seconds_down(range->end_time));
     if (range->end_time <= range->start_time || is_known(progress, range->backfill_id) ||
         progress->n_backfills >= SCHEDULE_BACKFILLS_MAX)
         return;

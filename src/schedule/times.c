@@ -7,6 +7,8 @@
 #include "base/map.h"
 
 #define MILLISECOND INT64_C(1000000)
+#define SECONDS_MAX INT64_C(8000000000) /* the year 2223: far enough */
+#define JITTER_MAX  (INT64_C(366) * 86400 * NANOSECONDS)
 
 void *
 array_grown(struct arena *arena, const void *array, size_t count)
@@ -52,6 +54,12 @@ duration_of(const GOOGLE(Duration) *duration)
     return duration == NULL ? 0 : nanoseconds_of(duration->seconds, duration->nanos);
 }
 
+int64_t
+seconds_clamped(int64_t seconds)
+{
+    return seconds < 0 ? 0 : seconds > SECONDS_MAX ? SECONDS_MAX : seconds;
+}
+
 /* Where times begin to count. */
 static int64_t
 from(const struct schedule *schedule, int64_t after)
@@ -76,15 +84,23 @@ schedule_next(const struct schedule *schedule, int64_t after)
     if (!schedule->has_cron)
         return CRON_NEVER;
     int64_t next = cron_next(&schedule->cron, from(schedule, after));
-    return next != CRON_NEVER && next > to(schedule, next) ? CRON_NEVER : next;
+    return next != CRON_NEVER && next > to(schedule, SECONDS_MAX) ? CRON_NEVER : next;
+}
+
+int64_t
+schedule_jitter(const struct schedule *schedule)
+{
+    int64_t jitter = duration_of(schedule->definition->spec->jitter);
+    return jitter < 0 ? 0 : jitter > JITTER_MAX ? JITTER_MAX : jitter;
 }
 
 int64_t
 schedule_due(const struct schedule *schedule, int64_t nominal)
 {
-    int64_t jitter = duration_of(schedule->definition->spec->jitter);
+    int64_t jitter = schedule_jitter(schedule);
+    check(nominal <= SECONDS_MAX);
     int64_t due = nominal * NANOSECONDS;
-    if (jitter <= 0)
+    if (jitter == 0)
         return due;
     uint64_t seed[] = {map_hash(slice_text(schedule->definition->schedule_id)), (uint64_t)nominal};
     uint64_t share = map_hash(slice_of(seed, sizeof seed)) % (uint64_t)(jitter / MILLISECOND + 1);
@@ -94,19 +110,9 @@ schedule_due(const struct schedule *schedule, int64_t nominal)
 int64_t
 schedule_count(const struct schedule *schedule, int64_t after, int64_t until, int64_t max)
 {
-    int64_t every = schedule->cron.every, count = 0;
     if (!schedule->has_cron)
         return 0;
-    after = from(schedule, after);
-    until = to(schedule, until);
-    if (every > 0)
-        count = until < after ? 0 : (until - after) / every;
-    for (int64_t next = after; every == 0 && count < max; count++) {
-        next = cron_next(&schedule->cron, next);
-        if (next == CRON_NEVER || next > until)
-            break;
-    }
-    return count < max ? count : max;
+    return cron_count(&schedule->cron, from(schedule, after), to(schedule, until), max);
 }
 
 /* Cron times have no past to go by, so it is looked for in longer and longer spans before `until`.

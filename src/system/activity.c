@@ -25,6 +25,21 @@ report_of(const struct system_task *task, struct slice payload, struct arena *ar
             arena, (struct maybe_bytes){.is_set = payload.length > 0, .bytes = payload})};
 }
 
+bool
+system_passes(const struct error *err)
+{
+    switch (err->kind) {
+    case ERR_SHARD_OWNERSHIP_LOST:
+    case ERR_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN:
+    case ERR_SERVICE_BUSY:
+    case ERR_BUSY:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool
 is_over(const struct error *err)
 {

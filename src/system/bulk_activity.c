@@ -3,12 +3,15 @@
 #include "base/limit.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "fiber/mark.h"
 #include "system/bulk.h"
 #include "system/types.h"
 #include "visibility/feed/registry.h"
 #include "visibility/visibility.h"
 #include "wire/message.h"
+
+#define LISTS_PAUSE (200 * NS_PER_MS)
 
 struct error *
 bulk_heartbeat(struct bulk_job *job)
@@ -94,11 +97,30 @@ work_on_all(struct bulk_job *job, const struct query *query)
     }
 }
 
+/* What was there before the batch is found. Shards may change hands just now. */
+static struct error *
+wait_for_lists(struct bulk_job *job, bool is_fresh)
+{
+    for (;;) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct error *err = engine_visible_wait(job->task->parts->engine, arena);
+        if (err == NULL || !system_passes(err))
+            return error_copy(job->task->arena, err);
+        mark("bulk_waits_for_lists");
+        err = fiber_sleep(LISTS_PAUSE, arena);
+        if (err == NULL && !is_fresh)
+            err = bulk_heartbeat(job);
+        if (err == NULL && is_fresh)
+            err = system_heartbeat(job->task, (struct slice){0});
+        if (err != NULL)
+            return error_copy(job->task->arena, err);
+    }
+}
+
 static struct error *
 work(struct bulk_job *job, const struct query *query, bool is_fresh)
 {
-    /* What was there before the batch is found. */
-    struct error *err = engine_visible_wait(job->task->parts->engine, job->task->arena);
+    struct error *err = wait_for_lists(job, is_fresh);
     if (err == NULL && is_fresh)
         err = begin(job, query);
     if (!is_fresh)

@@ -26,7 +26,7 @@ free_frame(void *context)
 }
 
 void
-fixture_open_system(struct fixture *fixture, const struct system_types *types)
+fixture_wire_system(struct fixture *fixture, const struct system_types *types)
 {
     EXPECT_OK(system_register_domains(fixture->domains, fixture->dynamic, fixture->arena));
     struct system_frame *frame = system_new(types, fixture->domains);
@@ -35,13 +35,26 @@ fixture_open_system(struct fixture *fixture, const struct system_types *types)
                                               .wanted = wanted,
                                               .stop = stop,
                                               .free = free_frame};
-    system_open(frame, &(struct system_parts){.domains = fixture->domains,
-                                              .group = fixture->group,
-                                              .dynamic = fixture->dynamic,
-                                              .engine = atomic_load(&fixture->engine),
-                                              .matching = fixture->matching,
-                                              .visibility = fixture->visibility,
-                                              .registry = fixture->registry,
-                                              .api = fixture->api,
-                                              .log = &fixture->log});
+}
+
+void
+fixture_start_system(struct fixture *fixture)
+{
+    system_open(fixture->system.context,
+                &(struct system_parts){.domains = fixture->domains,
+                                       .group = fixture->group,
+                                       .dynamic = fixture->dynamic,
+                                       .engine = atomic_load(&fixture->engine),
+                                       .matching = fixture->matching,
+                                       .visibility = fixture->visibility,
+                                       .registry = fixture->registry,
+                                       .api = fixture->api,
+                                       .log = &fixture->log});
+}
+
+void
+fixture_open_system(struct fixture *fixture, const struct system_types *types)
+{
+    fixture_wire_system(fixture, types);
+    fixture_start_system(fixture);
 }

@@ -126,4 +126,7 @@ struct system_activity {
  * (ERR_ENTITY_NOT_EXISTS), or the host stops, or the engine cannot be reached for a while. */
 must_use struct error *system_heartbeat(struct system_task *task, struct slice details);
 
+/* Is it wrong only for a moment, and worth asking again soon? Else it is the attempt's end. */
+bool system_passes(const struct error *err);
+
 #endif
