@@ -73,7 +73,7 @@ def is_open(server, name):
     return not out["WorkflowExecutionInfo"].get("CloseStatus")
 
 
-@support.proves("A-263", "A-265")
+@support.proves("A-263")
 def test_a_batch_terminates_what_its_query_finds(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cadence(server, "domain", "register", "--global_domain", "false")
