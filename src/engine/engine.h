@@ -9,6 +9,19 @@
 
 #include "engine/shard/shard.h"
 
+/* Events of a run, for the cluster where it is active. */
+struct reapply_message {
+    const char *cluster, *domain_name, *workflow_id, *run_id;
+    API(HistoryEvent) *const *events;
+    size_t count;
+};
+/* Sends them; filled by server/ or a test. Any loop; yields. An error: it is tried again later. */
+struct reapply_port {
+    struct error *(*send)(void *context, const struct reapply_message *message,
+                          struct arena *arena);
+    void *context;
+};
+
 struct engine_options {
     struct store *store;
     uint32_t shard_count;
@@ -18,8 +31,9 @@ struct engine_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
-    struct visible_port lists; /* may be empty */
-    struct search_port search; /* may be empty */
+    struct visible_port lists;   /* may be empty */
+    struct search_port search;   /* may be empty */
+    struct reapply_port reapply; /* may be empty: such events wait */
     const char *host;
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */

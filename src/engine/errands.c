@@ -251,6 +251,8 @@ engine_run_errand(void *context, struct errand *errand, struct arena *arena)
         return errand_end_children(&walk);
     case TRANSFER(ASK_PARENT):
         return errand_ask_parent(&walk);
+    case TRANSFER(REAPPLY):
+        return errand_reapply(&walk);
     case TRANSFER(REQUEST):
         return errand_do_request(&walk);
     default:

@@ -50,6 +50,8 @@ must_use struct error *errand_end_children(struct errand_walk *walk);
 must_use struct error *errand_ask_parent(struct errand_walk *walk);
 /* Does a request that was accepted (requests.c). */
 must_use struct error *errand_do_request(struct errand_walk *walk);
+/* What clients did to events that lost happens again (reapply.c). */
+must_use struct error *errand_reapply(struct errand_walk *walk);
 /* A start, or a signal with a start, as one step. `range_id`, `dropped`: of the row of the outbox
  * that asks for it, which goes with the step; 0: none does. */
 struct start_wish {

@@ -115,6 +115,23 @@ void command_close_decision(struct step *step);
 void command_drop_transient(struct step *step);
 /* The open run ends since another one has its workflow id in all clusters (E-046). */
 void command_give_way(struct step *step);
+/* Events of a history or a run that lost, which clients caused. */
+struct reapply_command {
+    const char *run_id;   /* that had them */
+    int64_t last_version; /* of the current run, before anything of this */
+    API(HistoryEvent) *const *events;
+    size_t count;
+};
+struct reapply_answer {
+    const char *run_id;     /* the step's run, in the arena */
+    int64_t reset_event_id; /* it is closed: to be reset there first; 0: no */
+    bool is_dropped;        /* it is closed, and had no decision to go back to */
+};
+/* The step's run, the current one, gets what it has not got (E-048 … E-053). */
+must_use struct error *command_reapply(struct step *step, const struct reapply_command *command,
+                                       struct reapply_answer *answer);
+/* The name by which an event that is applied again is known; in the arena or the event. */
+const char *reapply_name(const char *run_id, const API(HistoryEvent) *event, struct arena *arena);
 /* Has the run, which another version wrote last, something to settle before anything else happens
  * to it here? */
 bool settle_is_needed(const struct run *run);

@@ -20,6 +20,8 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
 {
     const struct shard_options *options = &tenure->shard->options;
     const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
+    if (transfer->goes_anywhere)
+        return true;
     if (transfer->line.length > 0) /* it stands in its line, and its step finds out */
         return true;
     if (domain == NULL) /* whoever works on it finds that out */

@@ -88,8 +88,9 @@ struct transfer {
     struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
     const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
     bool is_errand;
-    bool is_paced;   /* of a task: it has waited for its turn */
-    bool is_resting; /* counted as such (park.c) */
+    bool goes_anywhere; /* its run need not be active here */
+    bool is_paced;      /* of a task: it has waited for its turn */
+    bool is_resting;    /* counted as such (park.c) */
     bool was_parked;
     bool waits_for_domain; /* of an errand that failed: some domain was not active here */
     bool is_repeat;        /* of an errand: it was begun before, or may have been */

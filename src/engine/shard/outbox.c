@@ -116,6 +116,8 @@ transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRo
     struct transfer *transfer = memory_zalloc(1, sizeof *transfer + size);
     char *place = (char *)(transfer + 1);
     transfer->is_errand = true;
+    transfer->goes_anywhere =
+        stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
     transfer->task.row = row;
     transfer->task.run_domain_id = place_text(&place, stored->domain_id);
     place_attribute(transfer, &place, stored);

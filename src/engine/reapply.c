@@ -1,0 +1,196 @@
+/* reapply.c - what clients did to histories and runs that lost happens again where the workflow
+ * goes on. See foreign.h, command_reapply.
+ *
+ * The row of the outbox that the loss left is an errand of whoever has it, active or not: it reads
+ * the events and hands them to the current run, here or by the port in the cluster that is active.
+ */
+#include "base/check.h"
+#include "domain/active.h"
+#include "engine/foreign.h"
+#include "engine/inside.h"
+#include "engine/run/rebuild.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define REASON     "events-reapplication"
+#define PAGE_BYTES ((size_t)1 << 20)
+#define ROUNDS_MAX 3 /* the run may close again between the reset and the signals */
+
+/* ---- to the current run ---- */
+
+struct reapply_wish {
+    struct reapply_command command;
+    struct reapply_answer answer;
+};
+
+static struct error *
+decide_reapply(void *context, struct step *step)
+{
+    struct reapply_wish *wish = context;
+    return command_reapply(step, &wish->command, &wish->answer);
+}
+
+/* The version that wrote the current run last, before anything of this comes. */
+static void
+look_version(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    *(int64_t *)context = run_last_version(run);
+}
+
+/* The current run is closed: it begins again from its last decision. A repeat is the same reset. */
+static struct error *
+reset_current(struct engine *engine, const struct run_key *key, struct reapply_wish *wish,
+              struct arena *arena)
+{
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(arena, API_TYPE(reset_workflow_execution_request));
+    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)key->workflow_id;
+    request->workflow_execution->run_id = (char *)wish->answer.run_id;
+    request->reason = (char *)REASON;
+    request->decision_finish_event_id = wish->answer.reset_event_id;
+    request->request_id =
+        (char *)reapply_name(wish->command.run_id, wish->command.events[0], arena);
+    const char *run_id;
+    mark("reset_for_reapplication");
+    return engine_reset(engine, key->domain_id, request, arena, &run_id);
+}
+
+struct error *
+engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEvent) *const *events,
+               size_t count, struct arena *arena)
+{
+    struct run_key current = {key->domain_id, key->workflow_id, ""};
+    struct reapply_wish wish = {
+        .command = {.run_id = key->run_id, .events = events, .count = count}};
+    struct shard_step step = {
+        .key = current, .needs_run = true, .decide = decide_reapply, .context = &wish};
+    struct error *err = NULL;
+    if (count == 0)
+        return NULL;
+    err = engine_look(engine, &current, look_version, &wish.command.last_version, arena);
+    for (int round = 0; err == NULL && round < ROUNDS_MAX; round++) {
+        err = engine_step(engine, &step, arena);
+        if (err != NULL || wish.answer.reset_event_id == 0)
+            break;
+        err = reset_current(engine, key, &wish, arena);
+    }
+    if (err == NULL && wish.answer.is_dropped)
+        mark("reapplication_dropped");
+    return errand_is_void(err) ? NULL : err;
+}
+
+/* ---- the errand ---- */
+
+struct lost_look {
+    const STORED(TransferRow) *row;
+    struct arena *arena;
+    struct history_line line;
+    bool is_there;
+};
+
+static void
+look_lost(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct lost_look *look = context;
+    struct run_branches branches = branches_read(run->core, look->arena);
+    for (size_t i = 0; i < branches.count && !look->is_there; i++) {
+        struct history_branch own = history_line_own(&branches.branch[i].line);
+        look->is_there =
+            slice_equal(slice_of(own.branch.bytes, 16), presence_read_bytes(look->row->branch_id));
+        look->line = branches.branch[i].line;
+    }
+}
+
+typedef vector_of(API(HistoryEvent) *) events_t;
+
+static bool
+is_of_client(const API(HistoryEvent) *event)
+{
+    return event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_SIGNALED) ||
+           event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED) ||
+           event->attributes_case == EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED);
+}
+
+static struct error *
+take_node(const struct history_node *node, const STORED(TransferRow) *row, struct arena *arena,
+          events_t *events)
+{
+    const API(History) *history;
+    struct error *err = rebuild_decode(node, arena, &history);
+    for (size_t i = 0; err == NULL && i < history->n_events; i++) {
+        API(HistoryEvent) *event = history->events[i];
+        if (event->event_id >= row->schedule_id && event->event_id < row->next_event_id &&
+            is_of_client(event))
+            vector_push_in(events, arena, event);
+    }
+    return err;
+}
+
+static struct error *
+read_lost(struct errand_walk *walk, const struct history_line *line, events_t *events)
+{
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    struct history_range range = {.shard = engine_shard_of(walk->engine, row->workflow_id),
+                                  .line = *line,
+                                  .from_event_id = row->schedule_id,
+                                  .to_event_id = row->next_event_id,
+                                  .is_first = true,
+                                  .bytes_max = PAGE_BYTES};
+    struct error *err = NULL;
+    while (err == NULL && range.from_event_id < range.to_event_id) {
+        struct history_page page = {0};
+        err = engine_read_history(walk->engine, &range, walk->arena, &page);
+        for (size_t i = 0; err == NULL && i < page.count; i++)
+            err = take_node(&page.node[i], row, walk->arena, events);
+        range.from_event_id = page.next_event_id;
+        range.is_first = false;
+    }
+    return err;
+}
+
+/* To where the run is active. */
+static struct error *
+hand_on(struct errand_walk *walk, const events_t *events)
+{
+    const struct engine_options *options = &walk->engine->options;
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    const struct domain *domain = domains_find_id(options->domains, row->domain_id);
+    if (domain == NULL)
+        return NULL; /* nobody goes on with it */
+    struct cluster_attribute attribute = {0};
+    if (row->cluster_attribute != NULL) {
+        attribute.scope = row->cluster_attribute->scope;
+        attribute.name = row->cluster_attribute->name;
+    }
+    struct active_cluster active = domain_active(domain, &attribute, options->group);
+    if (active.status == ACTIVE_HERE)
+        return engine_reapply(walk->engine, &walk->source, events->items, events->count,
+                              walk->arena);
+    if (active.status != ACTIVE_ELSEWHERE || options->reapply.send == NULL) /* not now (E-052) */
+        return error_new(walk->arena, ERR_DOMAIN_NOT_ACTIVE, "nobody to hand events to");
+    mark("lost_events_handed_on");
+    const char *cluster = arena_text(walk->arena, active.cluster_name);
+    const char *name = arena_text(walk->arena, domain->name);
+    return options->reapply.send(options->reapply.context,
+                                 &(struct reapply_message){.cluster = cluster,
+                                                           .domain_name = name,
+                                                           .workflow_id = row->workflow_id,
+                                                           .run_id = row->run_id,
+                                                           .events = events->items,
+                                                           .count = events->count},
+                                 walk->arena);
+}
+
+struct error *
+errand_reapply(struct errand_walk *walk)
+{
+    struct lost_look look = {.row = walk->errand->transfer, .arena = walk->arena};
+    struct error *err = engine_look(walk->engine, &walk->source, look_lost, &look, walk->arena);
+    if (err != NULL || !look.is_there)
+        return errand_is_void(err) ? NULL : err;
+    events_t events = {0};
+    err = read_lost(walk, &look.line, &events);
+    return err != NULL || events.count == 0 ? err : hand_on(walk, &events);
+}

@@ -1,0 +1,260 @@
+/* ndc_reapply_sim_test.c - what clients did to histories and runs that lost happens again in the
+ * current run, once (E-019, E-020, E-048 … E-053). The shard is that of an engine, which does the
+ * errands. Every batch is sent twice. */
+#include "engine/run/apply.h"
+#include "engine/shard/stage.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+/* ---- an engine of one shard ---- */
+
+struct sent {
+    struct rig *rig;
+    unsigned calls; /* of the port */
+    size_t events;
+    const char *cluster, *run_id;
+    bool is_failing;
+};
+
+static struct error *
+send(void *context, const struct reapply_message *message, struct arena *arena)
+{
+    struct sent *sent = context;
+    sent->calls++;
+    if (sent->is_failing)
+        return error_new(arena, ERR_UNAVAILABLE, "nobody is there");
+    sent->events += message->count;
+    sent->cluster = arena_text(sent->rig->arena, message->cluster);
+    sent->run_id = arena_text(sent->rig->arena, message->run_id);
+    EXPECT_TEXT(message->domain_name, "moving");
+    return NULL;
+}
+
+static struct engine *
+open_engine(struct rig *rig, struct sent *sent)
+{
+    struct engine *engine;
+    *sent = (struct sent){.rig = rig};
+    shard_close(rig->shard);
+    struct engine_options options = {.store = rig->store,
+                                     .shard_count = 1,
+                                     .domains = rig->domains,
+                                     .group = rig->options.group,
+                                     .dynamic = rig->dynamic,
+                                     .tasks = rig->options.tasks,
+                                     .reapply = {send, sent},
+                                     .host = "rig"};
+    EXPECT_OK(engine_open(&options, rig->arena, &engine));
+    rig->shard = engine_shard(engine, 0);
+    rig->options.number = 0;
+    return engine;
+}
+
+static void
+close_engine(struct rig *rig, struct engine *engine)
+{
+    engine_close(engine);
+    rig->shard = NULL;
+}
+
+static struct run_key
+current_of(const struct feed *feed)
+{
+    return (struct run_key){feed->key.domain_id, feed->key.workflow_id, ""};
+}
+
+/* How many signals the current run's history has. */
+static size_t
+count_signals(struct rig *rig, const struct run_key *key)
+{
+    size_t count = 0;
+    for (const char *letter = feed_read(rig, key, 0); *letter != '\0'; letter++)
+        count += *letter == 'g';
+    return count;
+}
+
+/* ---- in the passive cluster ---- */
+
+SCENE(signals_of_a_zombie_are_handed_to_the_active_cluster, "E-019", "E-051")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed newer = feed_begin(rig, "wf", ""), older = feed_begin(rig, "wf", "");
+    feed_send(&newer, 101, "sd");
+    feed_send(&older, 1, "sdg");
+    rig_wait(sent.calls == 1);
+    feed_send(&older, 1, "b"); /* nothing that a client caused */
+    feed_send(&older, 1, "cg");
+    rig_wait(sent.calls == 2);
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(sent.calls, 2);
+    EXPECT_EQ(sent.events, 2);
+    EXPECT_TEXT(sent.cluster, "west");
+    EXPECT_TEXT(sent.run_id, older.key.run_id);
+    EXPECT_EQ(rig_rows(rig, ROW_DIVERGENCE), 1);
+    close_engine(rig, engine);
+}
+
+SCENE(a_stale_signal_on_a_history_that_lost_is_handed_on_once, "E-020")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&won, 2, "b");
+    sent.is_failing = true; /* at first */
+    feed_send(&feed, 1, "g");
+    rig_wait(sent.calls > 2);
+    EXPECT_EQ(sent.events, 0);
+    sent.is_failing = false;
+    rig_wait(sent.events == 1);
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(sent.events, 1);
+    EXPECT_EQ(rig_rows(rig, ROW_DIVERGENCE), 1);
+    close_engine(rig, engine);
+}
+
+/* ---- in the active one ---- */
+
+SCENE(a_signal_of_a_history_that_lost_is_a_signal_of_the_one_that_won_once, "E-048", "E-049")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&feed, 1, "bcagAx"); /* an activity and a signal */
+    feed_move(rig, EAST);
+    feed_move(rig, WEST);
+    feed_move(rig, EAST); /* version 20 */
+    feed_send(&won, 2, "b");
+    rig_wait(feed_look(rig, &feed.key).signals == 1);
+    struct feed_view view = feed_look(rig, &feed.key);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfdg"); /* and the activity is not there */
+    EXPECT_TEXT(view.branches, "(2,1)(3,2)(6,20) | (8,1)");
+    /* The same events come again, by whatever way. */
+    size_t count;
+    API(HistoryEvent) **events = feed_events(rig, &feed.key, 1, &count);
+    EXPECT_OK(engine_reapply(engine, &feed.key, events, count, rig->arena));
+    EXPECT_EQ(feed_look(rig, &feed.key).signals, 1);
+    API(HistoryEvent) *again = feed_events(rig, &feed.key, 0, &count)[5];
+    const API(WorkflowExecutionSignaledEventAttributes) *signal =
+        again->workflow_execution_signaled_event_attributes;
+    EXPECT_TEXT(signal->signal_name, "signal-6");
+    EXPECT_TEXT(signal->request_id, arena_format(rig->arena, "reapplied:%s:6:1", feed.key.run_id));
+    /* It loses once more, and is still the same signal: applied to the next winner, once. */
+    won.scheduled_id = 2;
+    feed_move(rig, NORTH);
+    feed_move(rig, EAST); /* version 30 */
+    feed_send(&won, 22, "F");
+    rig_wait(count_signals(rig, &feed.key) == 1);
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(count_signals(rig, &feed.key), 1);
+    EXPECT_EQ(sent.events, 0);
+    EXPECT_TEXT(feed_look(rig, &feed.key).branches,
+                "(2,1)(3,2)(4,22)(6,30) | (8,1) | (2,1)(3,2)(6,20)");
+    close_engine(rig, engine);
+}
+
+SCENE(a_closed_run_is_reset_to_take_the_signals_of_what_lost, "E-050")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&won, 2, "b");
+    feed_send(&won, 2, "cE");
+    feed_move(rig, EAST);
+    feed_send(&feed, 1, "bg");
+    struct run_key current = current_of(&feed);
+    rig_wait(count_signals(rig, &current) == 1);
+    EXPECT(!feed_look(rig, &feed.key).is_open);
+    struct feed_view view = feed_look(rig, &current);
+    EXPECT(view.is_open && view.is_current);
+    EXPECT_TEXT(feed_read(rig, &current, 0), "sdbfdg");
+    size_t count;
+    API(HistoryEvent) *failed = feed_events(rig, &current, 0, &count)[3];
+    EXPECT_TEXT(failed->decision_task_failed_event_attributes->failure->reason,
+                "events-reapplication");
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(count_signals(rig, &current), 1);
+    close_engine(rig, engine);
+}
+
+SCENE(signals_for_a_closed_run_that_had_no_decision_are_dropped, "E-050")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&won, 2, "T");
+    feed_move(rig, EAST);
+    feed_send(&feed, 1, "g");
+    rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
+    struct run_key current = current_of(&feed);
+    EXPECT_TEXT(feed_look(rig, &current).last_event, "WorkflowExecutionTerminated");
+    close_engine(rig, engine);
+}
+
+SCENE(events_of_the_version_that_wrote_the_current_run_last_are_not_applied_again, "E-051")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), other = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sdg");
+    feed_move(rig, EAST);
+    struct foreign_events same = feed_make(&other, 1, "sdg");
+    EXPECT_OK(engine_reapply(engine, &other.key, same.events, same.count, rig->arena));
+    EXPECT_EQ(feed_look(rig, &feed.key).signals, 1);
+    other = feed_begin(rig, "wf", other.key.run_id);
+    struct foreign_events earlier = feed_make(&other, 0, "sdg");
+    EXPECT_OK(engine_reapply(engine, &other.key, earlier.events, earlier.count, rig->arena));
+    EXPECT_EQ(feed_look(rig, &feed.key).signals, 2);
+    close_engine(rig, engine);
+}
+
+SCENE(a_signal_that_comes_again_waits_with_the_first_cron_fire, "E-053")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed plain = feed_begin(rig, "plain", ""), cron = feed_begin(rig, "cron", "");
+    struct feed other = feed_begin(rig, "other", "");
+    struct foreign_events waiting = feed_make(&cron, 1, "s");
+    waiting.events[0]->workflow_execution_started_event_attributes->cron_schedule =
+        (char *)"@every 1h";
+    waiting.events[0]->workflow_execution_started_event_attributes->first_decision_task_backoff =
+        presence_make_duration(rig->arena, 3600);
+    struct foreign_outcome outcome;
+    EXPECT_OK(feed_try(rig, &waiting, &outcome));
+    feed_send(&plain, 1, "sd");
+    feed_send(&plain, 1, "bcm");
+    feed_move(rig, EAST);
+    struct foreign_events lost = feed_make(&other, 0, "sdg");
+    EXPECT_OK(engine_reapply(engine, &plain.key, lost.events, lost.count, rig->arena));
+    EXPECT_OK(engine_reapply(engine, &cron.key, lost.events, lost.count, rig->arena));
+    EXPECT_TEXT(feed_read(rig, &plain.key, 0), "sdbcmgd");
+    EXPECT_TEXT(feed_read(rig, &cron.key, 0), "sg");
+    close_engine(rig, engine);
+}
+
+SCENE(a_cancel_request_and_an_end_by_a_client_come_again_in_the_same_run)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won, ended;
+    feed_send(&feed, 1, "sd");
+    won = ended = feed;
+    feed_send(&feed, 1, "k");
+    feed_move(rig, EAST);
+    feed_move(rig, WEST);
+    feed_move(rig, EAST);
+    feed_send(&won, 11, "b");
+    rig_wait(strcmp(feed_read(rig, &feed.key, 0), "sdbfdk") == 0);
+    feed_send(&ended, 2, "T"); /* north had ended it */
+    rig_wait(!feed_look(rig, &feed.key).is_open);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfdkT");
+    close_engine(rig, engine);
+}
