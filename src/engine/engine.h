@@ -49,6 +49,7 @@ must_use struct error *engine_open(const struct engine_options *options, struct 
 /* Stops all shards; nobody calls any more. Deaf to cancel. */
 void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
+uint32_t engine_shard_count(const struct engine *engine);
 /* The shard itself, for those who are on its loop (route_to_shard). */
 struct shard *engine_shard(struct engine *engine, uint32_t number);
 
@@ -158,6 +159,10 @@ struct history_state {
 };
 must_use struct error *engine_history_state(struct engine *engine, const struct run_key *key,
                                             struct arena *arena, struct history_state *state);
+/* All histories of a run, durable; in the arena. */
+struct run_branches;
+must_use struct error *engine_find_branches(struct engine *engine, const struct run_key *key,
+                                            struct arena *arena, struct run_branches *branches);
 /* Stored batches of [from, to) as they are, about bytes_max bytes, at most nodes_max batches (0: no
  * limit). `is_first`: `from` is where no earlier page ended, so the batch that holds it is looked
  * for. */

@@ -57,4 +57,28 @@ must_use struct error *engine_reapply(struct engine *engine, const struct run_ke
                                       API(HistoryEvent) *const *events, size_t count,
                                       struct arena *arena);
 
+/* --- what cannot be applied ---------------------------------------------------------------------
+ */
+
+/* Parked messages of a shard (shard_park), in order of their sources and rows. In the arena. */
+struct dead_letters {
+    struct dead_letter {
+        const char *source;
+        uint64_t row;
+        const STORED(DeadLetterRow) *letter;
+    } * letters;
+    size_t count;
+    bool has_more;
+};
+/* Those of `source` (NULL: all) with rows above `after` up to `to`, at most count_max. Yields.
+ * Errors: the store's. */
+must_use struct error *engine_read_letters(struct engine *engine, uint32_t shard,
+                                           const char *source, uint64_t after, uint64_t to,
+                                           size_t count_max, struct arena *arena,
+                                           struct dead_letters *letters);
+/* Forgets those of a source from one row to another, both included. Yields. */
+must_use struct error *engine_forget_letters(struct engine *engine, uint32_t shard,
+                                             const char *source, uint64_t from, uint64_t to,
+                                             struct arena *arena);
+
 #endif

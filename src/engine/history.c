@@ -1,6 +1,7 @@
 /* history.c - where a run's history stands, and its stored batches. See engine.h. */
 #include "base/check.h"
 #include "engine/inside.h"
+#include "engine/ndc/branches.h"
 #include "wire/message.h"
 
 struct history_look {
@@ -35,6 +36,26 @@ engine_history_state(struct engine *engine, const struct run_key *key, struct ar
 {
     struct history_look look = {state, arena};
     return engine_look(engine, key, look_history, &look, arena);
+}
+
+struct branches_look {
+    struct run_branches *branches;
+    struct arena *arena;
+};
+
+static void
+look_branches(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct branches_look *look = context;
+    *look->branches = branches_read(run->core, look->arena);
+}
+
+struct error *
+engine_find_branches(struct engine *engine, const struct run_key *key, struct arena *arena,
+                     struct run_branches *branches)
+{
+    struct branches_look look = {branches, arena};
+    return engine_look(engine, key, look_branches, &look, arena);
 }
 
 struct error *

@@ -78,9 +78,7 @@ check_type(int type, struct arena *arena)
         return NULL;
     if (type == ADMIN_VALUE(DLQTYPE__DLQ_TYPE_INVALID))
         return error_new(arena, ERR_BAD_REQUEST, "Queue type is not set.");
-    return error_new(arena, ERR_BAD_REQUEST,
-                     "Dead letters of this type are not served yet by this version of cadenza; "
-                     "DLQ_TYPE_DOMAIN is.");
+    return error_new(arena, ERR_BAD_REQUEST, "The DLQ type is not supported.");
 }
 
 struct error *
@@ -90,7 +88,7 @@ replication_count_dlq(struct rpc_call *call)
     struct dlq_call dlq = dlq_begin(call, NULL);
     struct error *err = dlq_run(&dlq, run_count);
     response->domain = (int64_t)dlq.count;
-    return err;
+    return err != NULL ? err : runs_dlq_count(call);
 }
 
 /* The message with the id that it has here. */
@@ -109,6 +107,8 @@ replication_read_dlq(struct rpc_call *call)
     const ADMIN(ReadDLQMessagesRequest) *request =
         (const ADMIN(ReadDLQMessagesRequest) *)call->request;
     ADMIN(ReadDLQMessagesResponse) *response = (ADMIN(ReadDLQMessagesResponse) *)call->response;
+    if (request->type == ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION))
+        return runs_dlq_read(call);
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;
@@ -142,6 +142,8 @@ replication_purge_dlq(struct rpc_call *call)
 {
     const ADMIN(PurgeDLQMessagesRequest) *request =
         (const ADMIN(PurgeDLQMessagesRequest) *)call->request;
+    if (request->type == ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION))
+        return runs_dlq_purge(call);
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;
@@ -154,6 +156,8 @@ replication_merge_dlq(struct rpc_call *call)
 {
     const ADMIN(MergeDLQMessagesRequest) *request =
         (const ADMIN(MergeDLQMessagesRequest) *)call->request;
+    if (request->type == ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION))
+        return runs_dlq_merge(call);
     struct error *err = check_type(request->type, call->arena);
     if (err != NULL)
         return err;

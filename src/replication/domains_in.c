@@ -248,7 +248,7 @@ start_peer(struct domains_in *in, const struct cluster *cluster)
 {
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
-    const char *labels[] = {"source_cluster", cluster->name, NULL};
+    const char *labels[] = {"source_cluster", cluster->name, "kind", "domains", NULL};
     size_t index = (size_t)(cluster - in->options.group->clusters);
     struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
     const char *server_name = cluster->tls.server_name;

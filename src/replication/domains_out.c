@@ -104,8 +104,8 @@ wait_until(int64_t call_deadline)
     return now + (wait > WAIT_MAX ? WAIT_MAX : wait);
 }
 
-static struct error *
-check_cluster(const struct cluster_group *group, const char *name, struct arena *arena)
+struct error *
+replication_check_peer(const struct cluster_group *group, const char *name, struct arena *arena)
 {
     const struct cluster *cluster = cluster_group_find(group, name);
     if (cluster == NULL)
@@ -115,8 +115,7 @@ check_cluster(const struct cluster_group *group, const char *name, struct arena 
                          name, group->current->name);
     if (cluster == group->current)
         return error_new(arena, ERR_BAD_REQUEST,
-                         "Cluster %s asks itself for domain changes; is the rpcAddress of a peer "
-                         "wrong?",
+                         "Cluster %s asks itself for changes; is the rpcAddress of a peer wrong?",
                          name);
     return NULL;
 }
@@ -137,7 +136,7 @@ replication_get_domain_messages(struct rpc_call *call)
         (ADMIN(GetDomainReplicationMessagesResponse) *)call->response;
     const struct replication *replication = replication_of(call);
     struct error *err =
-        check_cluster(replication->options.group, request->cluster_name, call->arena);
+        replication_check_peer(replication->options.group, request->cluster_name, call->arena);
     if (err != NULL)
         return err;
     struct poll poll = {

@@ -2,12 +2,16 @@
 #ifndef CADENZA_REPLICATION_INSIDE_H
 #define CADENZA_REPLICATION_INSIDE_H
 
+#include <stdatomic.h>
+
 #include "replication/replication.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/names.h"
 
 struct replication {
     struct replication_options options;
+    atomic_bool is_draining;        /* nobody waits any more */
+    _Atomic(struct runs_in *) runs; /* NULL: nobody follows */
 };
 
 static inline struct replication *
@@ -16,11 +20,25 @@ replication_of(const struct rpc_call *call)
     return call->door;
 }
 
+/* Is it another cluster of the group? Error: ERR_BAD_REQUEST. */
+must_use struct error *replication_check_peer(const struct cluster_group *group, const char *name,
+                                              struct arena *arena);
+
 /* The RPCs; see rpc/service.h. */
 struct error *replication_get_domain_messages(struct rpc_call *call);
+struct error *replication_get_messages(struct rpc_call *call);
+struct error *replication_get_raw_history(struct rpc_call *call);
+struct error *replication_get_dlq_messages(struct rpc_call *call);
+struct error *replication_resend(struct rpc_call *call);
 struct error *replication_count_dlq(struct rpc_call *call);
 struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);
 struct error *replication_merge_dlq(struct rpc_call *call);
+
+/* The same calls for messages about runs (runs_dlq.c); the count adds its entries. */
+struct error *runs_dlq_count(struct rpc_call *call);
+struct error *runs_dlq_read(struct rpc_call *call);
+struct error *runs_dlq_purge(struct rpc_call *call);
+struct error *runs_dlq_merge(struct rpc_call *call);
 
 #endif

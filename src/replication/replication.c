@@ -9,6 +9,10 @@
 
 static const struct rpc_method methods[] = {
     {ADMIN_PATH("GetDomainReplicationMessages"), replication_get_domain_messages},
+    {ADMIN_PATH("GetReplicationMessages"), replication_get_messages},
+    {ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), replication_get_raw_history},
+    {ADMIN_PATH("GetDLQReplicationMessages"), replication_get_dlq_messages},
+    {ADMIN_PATH("ResendReplicationTasks"), replication_resend},
     {ADMIN_PATH("CountDLQMessages"), replication_count_dlq},
     {ADMIN_PATH("ReadDLQMessages"), replication_read_dlq},
     {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
@@ -26,8 +30,15 @@ replication_new(const struct replication_options *options)
 }
 
 void
+replication_set_runs(struct replication *replication, struct runs_in *runs)
+{
+    atomic_store(&replication->runs, runs);
+}
+
+void
 replication_drain(struct replication *replication)
 {
+    atomic_store(&replication->is_draining, true);
     domains_end_waits(replication->options.domains);
 }
 

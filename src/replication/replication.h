@@ -5,6 +5,7 @@
 
 #include "cluster/group.h"
 #include "domain/domains.h"
+#include "engine/engine.h"
 #include "rpc/service.h"
 
 struct replication;
@@ -12,9 +13,13 @@ struct replication;
 struct replication_options {
     struct domains *domains;
     const struct cluster_group *group;
+    struct engine *engine; /* NULL: domains only */
 };
 
 struct replication *replication_new(const struct replication_options *options);
+/* Who follows the runs of the others: operators ask it to apply what was parked. */
+struct runs_in;
+void replication_set_runs(struct replication *replication, struct runs_in *runs);
 /* Wakes long polls, which then answer empty; for draining. */
 void replication_drain(struct replication *replication);
 void replication_free(struct replication *replication);

@@ -11,10 +11,16 @@ route_shard_of(struct slice workflow_id, uint32_t shard_count)
     return farm_fingerprint32(workflow_id) % shard_count;
 }
 
+unsigned
+route_loop_of_shard(uint32_t shard)
+{
+    return shard % loop_count();
+}
+
 static struct loop *
 shard_loop(uint32_t shard)
 {
-    return loop_at(shard % loop_count());
+    return loop_at(route_loop_of_shard(shard));
 }
 
 struct error *

@@ -21,6 +21,8 @@ uint32_t route_shard_of(struct slice workflow_id, uint32_t shard_count);
  * much is on its way there, nothing ran). */
 must_use struct error *route_to_shard(uint32_t shard, void (*function)(void *argument),
                                       void *argument, struct arena *arena);
+/* The loop of a shard, for those who ask many shards and go to each loop once. */
+unsigned route_loop_of_shard(uint32_t shard);
 /* A letter to where the shard lives; see loop_post and loop_post_answer. Any loop; no yield. */
 must_use bool route_post_to_shard(uint32_t shard, struct letter *letter);
 void route_answer_to_shard(uint32_t shard, struct letter *letter);

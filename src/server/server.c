@@ -12,6 +12,7 @@
 #include "matching/matching.h"
 #include "replication/domains_in.h"
 #include "replication/replication.h"
+#include "replication/runs_in.h"
 #include "settings/settings.h"
 #include "visibility/feed/feeder.h"
 
@@ -39,6 +40,7 @@ struct server {
     struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
+    struct runs_in *runs_in;       /* and their runs */
 };
 
 static void
@@ -323,8 +325,10 @@ open_doors(struct server *server)
         .visibility = server->options.visibility,
         .registry = server->registry,
     });
-    server->replication = replication_new(
-        &(struct replication_options){.domains = server->domains, .group = server->group});
+    server->replication =
+        replication_new(&(struct replication_options){.domains = server->domains,
+                                                      .group = server->group,
+                                                      .engine = atomic_load(&server->engine)});
     const struct rpc_table tables[] = {api_table(server->api),
                                        replication_table(server->replication)};
     server->service =
@@ -434,6 +438,15 @@ follow_group(struct server *server)
         .caught_up = options->is_restored ? note_caught_up : NULL,
         .context = server,
     });
+    server->runs_in = runs_in_start(&(struct runs_in_options){
+        .engine = atomic_load(&server->engine),
+        .domains = server->domains,
+        .group = server->group,
+        .tls = server->peer_tls,
+        .log = options->log,
+        .metrics = options->metrics,
+    });
+    replication_set_runs(server->replication, server->runs_in);
     if (options->is_restored && !cluster_group_has_peers(server->group))
         note_caught_up(server);
 }
@@ -484,6 +497,8 @@ server_stop(struct server *server, int64_t grace)
         api_drain(server->api);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
     }
+    if (server->runs_in != NULL)
+        runs_in_stop(server->runs_in);
     if (server->service != NULL)
         rpc_service_free(server->service);
     if (server->replication != NULL)

@@ -51,7 +51,7 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_HISTORY, 9, PARTITION_SHARD, ROW_ORDERED, ROW_ONCE_RANGE, "history-node")                \
     X(ROW_TRANSFER, 10, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE, "transfer")                        \
     X(ROW_TIMER, 11, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE, "timer")                              \
-    X(ROW_REPLICATION, 12, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE, "replication")                  \
+    X(ROW_REPLICATION, 12, PARTITION_SHARD, ROW_FORWARD, ROW_MANY, "replication")                  \
     X(ROW_DEAD_LETTER, 13, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "dead-letter")                  \
     X(ROW_TASK_LIST, 14, PARTITION_TASK_LIST, ROW_ORDERED, ROW_MANY, "task-list")                  \
     X(ROW_TASK, 15, PARTITION_TASK_LIST, ROW_ORDERED, ROW_ONCE_RANGE, "task")                      \

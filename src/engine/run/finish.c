@@ -112,6 +112,28 @@ encode_events(struct mutation *mutation, size_t first, size_t count)
     return message_encode(mutation->arena, &history.base);
 }
 
+/* Do other clusters have runs of the domain? */
+static bool
+is_replicated(const struct mutation *mutation)
+{
+    const struct domain *domain = mutation->facts->domain;
+    return !mutation->is_foreign && domain != NULL && domain->record->domain->is_global_domain &&
+           domain->record->domain->n_clusters > 1;
+}
+
+static void
+note_node(struct mutation *mutation, size_t first, size_t count, struct effects *effects)
+{
+    if (!is_replicated(mutation))
+        return;
+    if (effects->nodes == NULL)
+        effects->nodes =
+            arena_zalloc(mutation->arena, mutation->events.count, sizeof effects->nodes[0]);
+    check(effects->node_count < mutation->events.count);
+    effects->nodes[effects->node_count++] =
+        (struct node_effect){run_branch(mutation->run), mutation->events.items + first, count};
+}
+
 static void
 put_node(struct mutation *mutation, size_t first, size_t count, struct slice events,
          struct batch *batch)
@@ -131,7 +153,7 @@ put_node(struct mutation *mutation, size_t first, size_t count, struct slice eve
 }
 
 static void
-put_history(struct mutation *mutation, struct batch *batch)
+put_history(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
     if (mutation->events.count == 0)
         return;
@@ -143,16 +165,53 @@ put_history(struct mutation *mutation, struct batch *batch)
     bool is_one = mutation->events.items[0]->version == mutation->events.items[count - 1]->version;
     if (all.length <= NODE_BYTES_MAX && is_one) {
         put_node(mutation, 0, count, all, batch);
+        note_node(mutation, 0, count, effects);
     } else {
         for (size_t first = 0, size; first < count; first += size) {
             size = node_size(mutation, first);
             put_node(mutation, first, size, encode_events(mutation, first, size), batch);
+            note_node(mutation, first, size, effects);
         }
     }
     const API(HistoryEvent) *last = mutation->events.items[count - 1];
     check(last->event_id + 1 == core->next_event_id);
     if (event_closes_run(last->attributes_case))
         core->close_batch_event_id = core->last_first_event_id;
+}
+
+/* Has an event of the step told of the activity? Those that end it leave no record. */
+static bool
+is_told(const struct mutation *mutation, uint64_t schedule_id)
+{
+    for (size_t i = 0; i < mutation->events.count; i++) {
+        const API(HistoryEvent) *event = mutation->events.items[i];
+        const void *record = records_get(mutation->run, PENDING_ACTIVITY, schedule_id, NULL);
+        const STORED(PendingActivity) *activity = record;
+        if (event->event_id == (int64_t)schedule_id || event->event_id == activity->started_id ||
+            event->event_id == activity->cancel_requested_event_id)
+            return true;
+    }
+    return false;
+}
+
+/* Starts, heartbeats and attempts that are in no event yet. */
+static void
+note_activities(struct mutation *mutation, struct effects *effects)
+{
+    size_t count = mutation->journal.count;
+    if (count == 0 || !is_replicated(mutation) || !run_is_open(mutation->run))
+        return;
+    effects->activities = arena_zalloc(mutation->arena, count, sizeof effects->activities[0]);
+    for (size_t i = 0; i < count; i++) {
+        const struct change *change = &mutation->journal.items[i];
+        bool is_there = change->kind == PENDING_ACTIVITY && change->old != NULL &&
+                        records_get(mutation->run, PENDING_ACTIVITY, change->number, NULL) != NULL;
+        bool is_noted = false;
+        for (size_t j = 0; is_there && j < effects->activity_count; j++)
+            is_noted = is_noted || effects->activities[j] == (int64_t)change->number;
+        if (is_there && !is_noted && !is_told(mutation, change->number))
+            effects->activities[effects->activity_count++] = (int64_t)change->number;
+    }
 }
 
 /* ---- outbox ---- */
@@ -365,7 +424,8 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
     put_visible(mutation, batch, effects);
     core->format = RUN_RECORD_FORMAT;
     core->last_updated_time = mutation->facts->now;
-    put_history(mutation, batch);
+    put_history(mutation, batch, effects);
+    note_activities(mutation, effects);
     put_outbox(mutation, batch, effects);
     put_records(mutation, batch);
     run_check_core(run);

@@ -39,3 +39,10 @@ mutation_add_foreign(struct mutation *mutation, API(HistoryEvent) *const *events
     mutation->facts = facts;
     return misfit;
 }
+
+void
+mutation_note_foreign(struct mutation *mutation)
+{
+    check(mutation->events.count == 0 && !mutation->is_foreign);
+    mutation->is_foreign = true;
+}

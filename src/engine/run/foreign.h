@@ -15,4 +15,8 @@
 must_use const char *mutation_add_foreign(struct mutation *mutation,
                                           API(HistoryEvent) *const *events, size_t count);
 
+/* The step writes down what another cluster told of something that has no events yet: nobody else
+ * is told. */
+void mutation_note_foreign(struct mutation *mutation);
+
 #endif

@@ -212,6 +212,16 @@ struct effects {
     uint64_t alarm_row; /* 0: none new */
     int64_t alarm_time;
     uint64_t visible_row; /* lists are to show the run as it is now; 0: they have it */
+    /* What other clusters are to hear of: the shard makes rows of it. Empty where the domain is in
+     * one cluster only, and of events that other clusters decided. */
+    struct node_effect {
+        struct history_branch branch;
+        API(HistoryEvent) *const *events;
+        size_t event_count;
+    } * nodes;
+    size_t node_count;
+    int64_t *activities; /* schedule ids of those that changed without an event */
+    size_t activity_count;
     bool has_new_events;
     bool is_closed_now; /* the run closed in this step */
 };

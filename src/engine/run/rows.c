@@ -6,7 +6,9 @@
  *   run           domain id, workflow id, run id
  *   pending       domain id, workflow id, run id, kind, then a number or a text
  *   transfer      row number
- *   visible       row number */
+ *   visible       row number
+ *   replication   row number
+ *   dead letter   name of the source cluster, row number there */
 #include "engine/run/inside.h"
 #include "store/key.h"
 
@@ -72,6 +74,22 @@ number_key(uint64_t row, struct arena *arena)
     key_begin(&writer, arena);
     key_u64(&writer, row);
     return key_end(&writer);
+}
+
+struct slice
+replication_key(uint64_t row, struct arena *arena)
+{
+    return transfer_key(row, arena);
+}
+
+struct slice
+dead_letter_key(const char *cluster, uint64_t row, struct arena *arena)
+{
+    struct key_writer key;
+    key_begin(&key, arena);
+    key_text(&key, slice_text(cluster));
+    key_u64(&key, row);
+    return key_end(&key);
 }
 
 struct slice

@@ -146,6 +146,11 @@ struct batch;
 /* Puts it; the key's texts may go afterwards. */
 void visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row);
 
+/* A row for other clusters (ROW_REPLICATION), by its number. What came from one and cannot be
+ * applied (ROW_DEAD_LETTER), by its source and its number there. */
+struct slice replication_key(uint64_t row, struct arena *arena);
+struct slice dead_letter_key(const char *cluster, uint64_t row, struct arena *arena);
+
 /* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,
                                 const struct run_key *key, struct arena *arena, struct run **run);

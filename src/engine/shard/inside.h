@@ -243,6 +243,38 @@ struct visible {
     struct fiber_cond changed;
 };
 
+/* --- rows for other clusters (replicate.c) ---- */
+
+/* A row in memory, and what is told of it. */
+struct replica {
+    struct list node;
+    uint64_t row;
+    ticket_t ticket;
+    uint64_t clusters; /* a bit for each cluster of the group that is to hear of it */
+    struct slice task; /* a ReplicationTask as it goes out; of an activity: the row itself */
+    bool is_activity;
+};
+
+/* Another cluster of the group, in its order. */
+struct replication_peer {
+    uint64_t ack;    /* it needs no row up to this */
+    uint64_t handed; /* it was given all up to this, in this tenure */
+};
+
+struct replicating {
+    struct list recent; /* struct replica, rows rising: all from memory_from on that one needs */
+    size_t bytes, bytes_max;
+    uint64_t memory_from;
+    uint64_t durable; /* rows up to this are in the store, if they are at all */
+    struct replication_peer *peers;
+    uint64_t handed;             /* the highest of all */
+    uint64_t trimmed;            /* rows up to this are gone; the shard record says so */
+    int64_t trim_time;           /* monotonic: not before */
+    vector_of(uint64_t) deletes; /* single ones above that, not yet in a batch */
+    struct map *activities;      /* run id and schedule id → the newest struct replica */
+    struct list watches;         /* struct replication_watch */
+};
+
 /* --- tenures (shard.c) ---- */
 
 struct tenure {
@@ -260,6 +292,7 @@ struct tenure {
     struct alarms alarms;
     struct view view;
     struct visible visible;
+    struct replicating replicating;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -410,6 +443,7 @@ struct step_batch {
         struct run *run;
         struct loaded_run *loaded; /* NULL: it begins */
         struct effects effects;
+        const struct domain *domain;
     } runs[STEP_RUNS_MAX];
     size_t count;
 };
@@ -599,6 +633,31 @@ bool visible_give(struct tenure *tenure, const struct run_key *key, const STORED
                   uint64_t row, struct arena *arena);
 /* All rows are left to the store from here on. */
 void visible_leave_from(struct tenure *tenure, uint64_t row);
+
+/* --- replicate.c ---- */
+
+void replicate_init(struct tenure *tenure);
+void replicate_free(struct tenure *tenure);
+/* What the shard record says; and the other way. */
+void replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
+void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
+/* Rows of a step that is about to be submitted go into its batch. */
+struct step_batch;
+void replicate_put(const struct step_batch *commit);
+void replicate_release(struct tenure *tenure, ticket_t durable);
+/* Deletes by the way what nobody needs any more. */
+void replicate_fill(struct tenure *tenure, struct batch *batch);
+/* The tenure is over. */
+void replicate_lose(struct tenure *tenure);
+/* A cluster needs no row up to this any more. */
+void replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row);
+/* A ReplicationTask about a node, in the arena. */
+struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number,
+                              API(HistoryEvent) *const *events, size_t count,
+                              API(HistoryEvent) *const *begun, size_t begun_count,
+                              struct arena *arena);
+/* Does the domain have this cluster? */
+bool replicate_concerns(const struct domain *domain, const struct cluster *cluster);
 
 /* --- visible_rebuild.c ---- */
 

@@ -53,6 +53,12 @@ shard_is_owned(const struct shard *shard)
     return shard->tenure != NULL;
 }
 
+uint32_t
+shard_number(const struct shard *shard)
+{
+    return shard->options.number;
+}
+
 uint64_t
 shard_range_id(const struct shard *shard)
 {
@@ -112,6 +118,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     outbox_release(tenure, durable);
     view_release(tenure, durable);
     visible_release(tenure, durable);
+    replicate_release(tenure, durable);
 }
 
 /* --- taking ---- */

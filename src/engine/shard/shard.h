@@ -85,6 +85,7 @@ void shard_close(struct shard *shard);
 bool shard_is_owned(const struct shard *shard);
 /* The notification version of the domains that its steps are decided on; 0: not owned. */
 uint64_t shard_domain_version(const struct shard *shard);
+uint32_t shard_number(const struct shard *shard);
 uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 
 /* --- steps -------------------------------------------------------------------------------------
@@ -223,6 +224,51 @@ must_use struct error *shard_visible_wait(struct shard *shard, struct arena *are
  * how many it has. On the shard's loop. Yields. Errors: as shard_look; the store's. */
 must_use struct error *shard_visible_rebuild(struct shard *shard, struct arena *arena,
                                              uint64_t *runs);
+
+/* --- other clusters (replicate.c) ---------------------------------------------------------------
+ */
+
+#define REPLICATION_FROM_ACK ((int64_t)-1) /* where the cluster's acknowledgement stands */
+
+struct replication_wanted {
+    const struct cluster *cluster; /* who asks */
+    int64_t after;                 /* rows behind this one; REPLICATION_FROM_ACK */
+    int64_t acknowledged;          /* it needs none up to this; negative: says nothing */
+    size_t rows_max, bytes_max;    /* one row comes at least */
+};
+struct replication_page {
+    struct slice *tasks; /* ReplicationTasks in wire form, in order of their rows; in the arena */
+    size_t count;
+    uint64_t last; /* all up to this row was looked at */
+    bool has_more;
+};
+/* What the cluster is to hear of, durable all of it. On the shard's loop. Yields. Errors: as
+ * shard_look; the store's. */
+must_use struct error *shard_read_replication(struct shard *shard,
+                                              const struct replication_wanted *wanted,
+                                              struct arena *arena, struct replication_page *page);
+/* One row again, made of what the run has now (E-074). *task is empty: it has it no more. */
+must_use struct error *shard_hydrate(struct shard *shard, const STORED(ReplicationRow) *row,
+                                     uint64_t number, struct arena *arena, struct slice *task);
+
+/* Who waits for rows behind `after`. On the shard's loop; `fire` is called once, without a yield:
+ * there are such rows, or the shard was lost. Then it is in no list any more. */
+struct replication_watch {
+    struct list node; /* list_init before first use */
+    const struct cluster *cluster;
+    uint64_t after;
+    void (*fire)(struct replication_watch *watch);
+};
+/* Fires at once (before it returns) if there is something already, or the shard is not owned. */
+void shard_watch_replication(struct shard *shard, struct replication_watch *watch);
+
+/* What a cluster sent and cannot be applied (ROW_DEAD_LETTER): parked, all of a source or up to a
+ * number forgotten. Durable when they return. On the shard's loop. Yield. Errors: as shard_accept.
+ */
+must_use struct error *shard_park(struct shard *shard, const char *source, uint64_t row,
+                                  STORED(DeadLetterRow) *letter, struct arena *arena);
+must_use struct error *shard_unpark(struct shard *shard, const char *source, uint64_t from,
+                                    uint64_t to, struct arena *arena);
 
 /* --- waiting for news of a run
  * -------------------------------------------------------------------- */

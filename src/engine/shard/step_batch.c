@@ -24,7 +24,9 @@ step_batch_add(struct step_batch *commit, struct mutation *mutation, struct load
     const struct run *run = mutation_run(mutation);
     check(commit->count < STEP_RUNS_MAX);
     struct step_batch_run *part = &commit->runs[commit->count++];
-    *part = (struct step_batch_run){.loaded = loaded, .run = mutation_run(mutation)};
+    *part = (struct step_batch_run){.loaded = loaded,
+                                    .run = mutation_run(mutation),
+                                    .domain = mutation_facts(mutation)->domain};
     struct effects *effects = &part->effects;
     mutation_finish(mutation, commit->batch, effects);
     alarms_put(tenure, run, effects, commit->batch);
@@ -93,6 +95,7 @@ step_batch_submit(struct step_batch *commit)
 {
     struct tenure *tenure = commit->tenure;
     struct workflow *workflow = commit->workflow;
+    replicate_put(commit);
     ticket_t ticket = tenure_submit(tenure, commit->batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, workflow, ticket);
     for (size_t i = 0; i < commit->count; i++) {

@@ -31,6 +31,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     outbox_init(tenure, options->transfers_max);
     alarms_init(tenure, options->alarms_max);
     visible_init(tenure);
+    replicate_init(tenure);
     watches_init(tenure);
     queries_init(tenure);
     return tenure;
@@ -45,6 +46,7 @@ tenure_free(struct tenure *tenure)
     outbox_free(tenure);
     alarms_free(tenure);
     visible_free(tenure);
+    replicate_free(tenure);
     watches_free(tenure);
     queries_free(tenure);
     view_free(tenure);
@@ -82,6 +84,7 @@ tenure_end(struct tenure *tenure)
     latch_add(&shard->busy, 1);
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
+    replicate_lose(tenure);
     queries_lose(tenure);
 }
 
@@ -175,6 +178,7 @@ put_record(struct tenure *tenure, struct batch *batch)
     record->domain_version = tenure->view.handled;
     record->failovers = tenure->view.failovers;
     visible_note(tenure, record);
+    replicate_note(tenure, record, batch->arena);
     record->taken_time = clock_wall();
     record->owner = (char *)tenure->shard->options.host;
     batch_put(batch, ROW_SHARD, record_key(batch->arena),
@@ -195,6 +199,7 @@ tenure_submit(struct tenure *tenure, struct batch *batch)
     check(!tenure->is_over);
     outbox_fill(tenure, batch);
     visible_fill(tenure, batch);
+    replicate_fill(tenure, batch);
     if (tenure->is_record_due || clock_monotonic() - tenure->record_time > RECORD_INTERVAL)
         put_record(tenure, batch);
     return writer_submit(tenure->writer, batch);
@@ -219,6 +224,8 @@ tenure_read(struct tenure *tenure, struct arena *arena)
         err = outbox_begin(tenure, record->transfer_level, arena);
     if (err == NULL)
         visible_begin(tenure, found ? record : NULL);
+    if (err == NULL)
+        replicate_begin(tenure, record);
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;

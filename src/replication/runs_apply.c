@@ -1,0 +1,490 @@
+/* runs_apply.c - see runs_apply.h.
+ *
+ * Each shard of the source is a stream: its messages in the order of their rows. Each workflow id
+ * is a queue through all of them (an id is in one shard): the first one of a queue is under way,
+ * waits for a fiber, or for its next try. What is done leaves the stream, and the acknowledged row
+ * is the one before the first that is left.
+ *
+ *   1. A message is in its stream until it is applied, known, or durably parked.
+ *   2. A queue is in `ready`, waits with its timer, or has a fiber; never two of them. */
+#include "replication/runs_apply.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/mark.h"
+#include "fiber/sync.h"
+#include "fiber/timer.h"
+#include "replication/runs.h"
+#include "route/route.h"
+#include "wire/maps.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define FIBERS_MAX    64
+#define ITEMS_MAX     4000 /* that are not done; an answer more */
+#define FAST_TRIES    10
+#define FAST_PAUSE    (50 * NS_PER_MS)
+#define SLOW_PAUSE    (5 * NS_PER_S)
+#define SLOW_MAX      (30 * NS_PER_S)
+#define PATIENCE      (300 * NS_PER_S)
+#define AWAY_PAUSE    NS_PER_S
+#define APPLY_TIMEOUT (60 * NS_PER_S)
+
+/* An answer of the source. */
+struct delivery {
+    struct arena *arena;
+    size_t items; /* that are not done */
+};
+
+struct item {
+    struct list node;  /* in its stream */
+    struct list queue; /* in its queue */
+    struct delivery *delivery;
+    const ADMIN(ReplicationTask) *task;
+};
+
+struct stream {
+    struct list items; /* rows rising */
+    int64_t retrieved; /* -1: not begun */
+};
+
+struct queue {
+    struct applier *applier;
+    struct list node; /* in `ready` */
+    struct slice name;
+    struct list items;
+    struct timer timer;
+    unsigned tries;     /* of the first one, that came to nothing */
+    int64_t since;      /* monotonic: of its first one */
+    int64_t slow_pause; /* of the next but the fast tries */
+};
+
+/* A fiber that works off queues. */
+struct worker {
+    struct list node;
+    struct fiber *fiber;
+    struct applier *applier;
+};
+
+struct applier {
+    struct applier_options options;
+    struct apply_world world;
+    struct stream *streams;
+    uint32_t stream_count;
+    struct map *queues; /* domain id, NUL, workflow id → struct queue */
+    struct list ready;
+    struct list workers;
+    unsigned worker_count;
+    struct latch open;
+    size_t item_count;
+    struct fiber_cond room;
+    bool is_stopping;
+    struct counter *applied, *failed, *parked;
+    struct histogram *lag;
+    struct gauge *waiting;
+};
+
+static void queue_due(struct timer *timer);
+
+struct applier *
+applier_new(const struct applier_options *options)
+{
+    struct applier *applier = memory_zalloc(1, sizeof *applier);
+    struct metrics *metrics = options->world.metrics;
+    const char *labels[] = {"source_cluster", options->source->name, "kind", "runs", NULL};
+    applier->options = *options;
+    applier->world = (struct apply_world){.engine = options->world.engine,
+                                          .domains = options->world.domains,
+                                          .group = options->world.group,
+                                          .client = options->client};
+    applier->queues = map_new();
+    list_init(&applier->ready);
+    list_init(&applier->workers);
+    latch_init(&applier->open, 0);
+    fiber_cond_init(&applier->room);
+    applier->applied = metrics_counter(metrics, "cadence_replication_tasks_applied",
+                                       "Messages that were applied, superseded or parked.", labels);
+    applier->failed =
+        metrics_counter(metrics, "cadence_replication_tasks_failed", "Tries that failed.", labels);
+    applier->parked = metrics_counter(metrics, "cadence_replication_dlq_enqueue_requests",
+                                      "Messages that were parked as dead letters.", labels);
+    applier->lag = metrics_histogram(metrics, "cadence_replication_tasks_lag",
+                                     "Time from a change in a peer to its effect here.", labels);
+    applier->waiting = metrics_gauge(metrics, "cadence_replication_tasks_pending",
+                                     "Messages of a peer that are here and not applied.", labels);
+    return applier;
+}
+
+/* --- streams ---- */
+
+static void
+need_streams(struct applier *applier, uint32_t count)
+{
+    if (count <= applier->stream_count)
+        return;
+    struct stream *streams = memory_zalloc(count, sizeof *streams);
+    for (uint32_t i = 0; i < count; i++) {
+        list_init(&streams[i].items);
+        bool is_old = i < applier->stream_count;
+        streams[i].retrieved = is_old ? applier->streams[i].retrieved : -1;
+        if (is_old)
+            list_splice_back(&streams[i].items, &applier->streams[i].items);
+    }
+    memory_free(applier->streams);
+    applier->streams = streams;
+    applier->stream_count = count;
+}
+
+uint32_t
+applier_shard_count(const struct applier *applier)
+{
+    uint32_t own = engine_shard_count(applier->world.engine);
+    return applier->stream_count > 0 ? applier->stream_count : own;
+}
+
+int64_t
+applier_retrieved(const struct applier *applier, uint32_t shard)
+{
+    return shard < applier->stream_count ? applier->streams[shard].retrieved : -1;
+}
+
+int64_t
+applier_processed(const struct applier *applier, uint32_t shard)
+{
+    if (shard >= applier->stream_count || applier->streams[shard].retrieved < 0)
+        return PROCESSED_NOTHING;
+    const struct stream *stream = &applier->streams[shard];
+    if (list_is_empty(&stream->items))
+        return stream->retrieved > 0 ? stream->retrieved : PROCESSED_NOTHING;
+    const struct item *first = list_entry(stream->items.next, struct item, node);
+    int64_t before = first->task->source_task_id - 1;
+    return before > 0 ? before : PROCESSED_NOTHING;
+}
+
+void
+applier_wait_room(struct applier *applier)
+{
+    enum wake wake = WAKE_READY;
+    while (applier->item_count >= ITEMS_MAX && wake != WAKE_CANCELLED && !applier->is_stopping)
+        wake = fiber_cond_wait(&applier->room, NEVER);
+}
+
+/* --- queues ---- */
+
+static const API(WorkflowExecution) *
+execution_of(const ADMIN(ReplicationTask) *task, const char **domain_id)
+{
+    const API(WorkflowExecution) *execution = NULL;
+    *domain_id = "";
+    if (task->attributes_case ==
+        ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES)) {
+        execution = task->history_task_v2_attributes->workflow_execution;
+        *domain_id = task->history_task_v2_attributes->domain_id;
+    } else if (task->attributes_case ==
+               ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES)) {
+        execution = task->sync_activity_task_attributes->workflow_execution;
+        *domain_id = task->sync_activity_task_attributes->domain_id;
+    }
+    return execution;
+}
+
+static struct slice
+queue_name(const ADMIN(ReplicationTask) *task, struct arena *arena)
+{
+    const char *domain_id;
+    const API(WorkflowExecution) *execution = execution_of(task, &domain_id);
+    return slice_text(
+        arena_format(arena, "%s/%s", domain_id, execution == NULL ? "" : execution->workflow_id));
+}
+
+static struct queue *
+find_queue(struct applier *applier, struct slice name)
+{
+    struct queue *queue = map_get(applier->queues, name);
+    if (queue != NULL)
+        return queue;
+    queue = memory_zalloc(1, sizeof *queue + name.length);
+    queue->applier = applier;
+    queue->name = slice_of(memcpy(queue + 1, name.data, name.length), name.length);
+    list_init(&queue->node);
+    list_init(&queue->items);
+    timer_init(&queue->timer, queue_due);
+    map_put(applier->queues, name, queue);
+    return queue;
+}
+
+static void
+free_queue(struct queue *queue)
+{
+    check(list_is_empty(&queue->items) && list_is_empty(&queue->node));
+    timer_stop(&queue->timer);
+    map_remove(queue->applier->queues, queue->name);
+    memory_free(queue);
+}
+
+static void
+drop_item(struct applier *applier, struct item *item)
+{
+    struct delivery *delivery = item->delivery;
+    list_remove(&item->node);
+    list_remove(&item->queue);
+    applier->item_count--;
+    check(delivery->items > 0);
+    if (--delivery->items == 0)
+        arena_free(delivery->arena); /* the item and the delivery are in it */
+    fiber_cond_broadcast(&applier->room);
+    gauge_set(applier->waiting, (int64_t)applier->item_count);
+}
+
+/* --- one message ---- */
+
+/* A message that cannot be applied is kept in the shard of its workflow id here. */
+struct parking {
+    struct applier *applier;
+    const struct item *item;
+    const struct error *cause;
+    uint32_t shard;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+park_on_loop(void *argument)
+{
+    struct parking *parking = argument;
+    STORED(DeadLetterRow) *letter = message_new(parking->arena, STORED_TYPE(dead_letter_row));
+    letter->task = presence_make_bytes(message_encode(parking->arena, &parking->item->task->base));
+    letter->cause = (char *)parking->cause->message;
+    parking->err =
+        shard_park(engine_shard(parking->applier->world.engine, parking->shard),
+                   parking->applier->options.source->name,
+                   (uint64_t)parking->item->task->source_task_id, letter, parking->arena);
+}
+
+static struct error *
+park(struct applier *applier, const struct item *item, const struct error *cause,
+     struct arena *arena)
+{
+    const char *domain_id;
+    const API(WorkflowExecution) *execution = execution_of(item->task, &domain_id);
+    struct parking parking = {.applier = applier,
+                              .item = item,
+                              .cause = cause,
+                              .arena = arena,
+                              .shard =
+                                  engine_shard_of(applier->world.engine,
+                                                  execution == NULL ? "" : execution->workflow_id)};
+    struct error *err = route_to_shard(parking.shard, park_on_loop, &parking, arena);
+    err = err != NULL ? err : parking.err;
+    if (err != NULL)
+        return err;
+    counter_add(applier->parked, 1);
+    log_warn(applier->options.world.log, "A message of another cluster was parked.",
+             log_text("source-cluster", applier->options.source->name),
+             log_number("task-id", item->task->source_task_id),
+             log_text("wf-id", execution == NULL ? "" : execution->workflow_id), log_error(cause));
+    return NULL;
+}
+
+static void
+note_applied(struct applier *applier, const struct item *item, struct arena *arena)
+{
+    struct maybe_int64 created;
+    counter_add(applier->applied, 1);
+    if (presence_read_timestamp(arena, "creation_time", item->task->creation_time, &created) !=
+            NULL ||
+        !created.is_set)
+        return;
+    int64_t lag = clock_wall() - created.value;
+    histogram_observe(applier->lag, lag > 0 ? lag : 0);
+}
+
+static bool
+is_hopeless(const struct queue *queue, enum applied applied)
+{
+    return applied == APPLY_NEVER ||
+           (applied == APPLY_AGAIN && clock_monotonic() - queue->since > PATIENCE);
+}
+
+static void
+try_later(struct queue *queue, enum applied applied, const struct error *cause)
+{
+    struct applier *applier = queue->applier;
+    int64_t pause = FAST_PAUSE;
+    counter_add(applier->failed, 1);
+    if (applied == APPLY_LACKS) {
+        queue->since = clock_monotonic();
+        pause = AWAY_PAUSE;
+    } else if (++queue->tries > FAST_TRIES) {
+        pause = queue->slow_pause == 0 ? SLOW_PAUSE : queue->slow_pause * 2;
+        pause = pause > SLOW_MAX ? SLOW_MAX : pause;
+        queue->slow_pause = pause;
+    }
+    if (queue->tries == FAST_TRIES)
+        log_warn(applier->options.world.log,
+                 "A message of another cluster cannot be applied, trying again.",
+                 log_text("source-cluster", applier->options.source->name), log_error(cause));
+    timer_start(&queue->timer, clock_monotonic() + pause);
+}
+
+/* Works on the first one of a queue. True: it is done. Yields. */
+static bool
+work(struct queue *queue, struct arena *arena)
+{
+    struct applier *applier = queue->applier;
+    struct item *item = list_entry(queue->items.next, struct item, queue);
+    struct error *cause;
+    if (queue->since == 0)
+        queue->since = clock_monotonic();
+    fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
+    enum applied applied = apply_task(&applier->world, item->task, false, arena, &cause);
+    if (applied != APPLIED && is_hopeless(queue, applied)) {
+        fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
+        struct error *err = park(applier, item, cause, arena);
+        applied = err == NULL ? APPLIED : APPLY_AGAIN;
+        cause = err;
+    }
+    fiber_set_deadline(NEVER);
+    if (applier->is_stopping)
+        return false;
+    if (applied != APPLIED) {
+        try_later(queue, applied, cause);
+        return false;
+    }
+    note_applied(applier, item, arena);
+    drop_item(applier, item);
+    queue->tries = 0;
+    queue->since = 0;
+    queue->slow_pause = 0;
+    return true;
+}
+
+static void
+work_fiber(void *argument)
+{
+    struct worker *worker = argument;
+    struct applier *applier = worker->applier;
+    struct arena *arena = arena_new(0);
+    for (struct list *node;
+         !applier->is_stopping && (node = list_pop_front(&applier->ready)) != NULL;) {
+        struct queue *queue = list_entry(node, struct queue, node);
+        while (!applier->is_stopping && !list_is_empty(&queue->items) && work(queue, arena))
+            arena_reset(arena);
+        arena_reset(arena);
+        if (!applier->is_stopping && list_is_empty(&queue->items))
+            free_queue(queue);
+    }
+    arena_free(arena);
+    list_remove(&worker->node);
+    memory_free(worker);
+    applier->worker_count--;
+    latch_done(&applier->open);
+}
+
+static void
+start_work(struct applier *applier, struct queue *queue)
+{
+    list_push_back(&applier->ready, &queue->node);
+    if (applier->worker_count == FIBERS_MAX)
+        return;
+    struct worker *worker = memory_zalloc(1, sizeof *worker);
+    worker->applier = applier;
+    list_push_back(&applier->workers, &worker->node);
+    applier->worker_count++;
+    latch_add(&applier->open, 1);
+    worker->fiber = fiber_start("replication in", work_fiber, worker);
+}
+
+static void
+queue_due(struct timer *timer)
+{
+    struct queue *queue = container_of(timer, struct queue, timer);
+    start_work(queue->applier, queue);
+}
+
+/* --- what comes in ---- */
+
+static void
+add_item(struct applier *applier, struct stream *stream, struct delivery *delivery,
+         const ADMIN(ReplicationTask) *task)
+{
+    struct item *item = arena_make(delivery->arena, struct item);
+    item->delivery = delivery;
+    item->task = task;
+    delivery->items++;
+    applier->item_count++;
+    list_push_back(&stream->items, &item->node);
+    struct queue *queue = find_queue(applier, queue_name(task, delivery->arena));
+    bool is_idle = list_is_empty(&queue->items);
+    list_push_back(&queue->items, &item->queue);
+    if (is_idle)
+        start_work(applier, queue);
+}
+
+static void
+add_messages(struct applier *applier, uint32_t shard, const ADMIN(ReplicationMessages) *messages,
+             struct delivery *delivery)
+{
+    struct stream *stream = &applier->streams[shard];
+    for (size_t i = 0; i < messages->n_replication_tasks; i++) {
+        const ADMIN(ReplicationTask) *task = messages->replication_tasks[i];
+        /* A source whose store went back in time sends again what is under way. */
+        add_item(applier, stream, delivery, task);
+    }
+    stream->retrieved = messages->last_retrieved_message_id;
+}
+
+void
+applier_add(struct applier *applier, const ADMIN(GetReplicationMessagesResponse) *response,
+            struct arena *arena, size_t *count, bool *has_more)
+{
+    struct delivery *delivery = arena_make(arena, struct delivery);
+    delivery->arena = arena;
+    uint32_t own = engine_shard_count(applier->world.engine);
+    uint32_t told = response->shard_count > 0 ? (uint32_t)response->shard_count : own;
+    need_streams(applier, told > own ? told : own);
+    *count = 0;
+    *has_more = false;
+    for (size_t i = 0; i < response->n_shard_messages; i++) {
+        int32_t shard = response->shard_messages[i]->key;
+        const ADMIN(ReplicationMessages) *messages = response->shard_messages[i]->value;
+        if (messages == NULL || shard < 0 || (uint32_t)shard >= applier->stream_count)
+            continue;
+        add_messages(applier, (uint32_t)shard, messages, delivery);
+        *count += messages->n_replication_tasks;
+        *has_more = *has_more || messages->has_more;
+    }
+    gauge_set(applier->waiting, (int64_t)applier->item_count);
+    if (delivery->items == 0)
+        arena_free(arena);
+}
+
+/* --- the end ---- */
+
+void
+applier_free(struct applier *applier)
+{
+    applier->is_stopping = true;
+    fiber_cond_broadcast(&applier->room);
+    size_t cursor = 0;
+    void *value;
+    while (map_next(applier->queues, &cursor, NULL, &value))
+        timer_stop(&((struct queue *)value)->timer);
+    list_each(node, &applier->workers)
+        fiber_cancel(list_entry(node, struct worker, node)->fiber);
+    latch_wait(&applier->open);
+    cursor = 0;
+    while (map_next(applier->queues, &cursor, NULL, &value)) {
+        struct queue *queue = value;
+        list_each_safe(node, &queue->items)
+            drop_item(applier, list_entry(node, struct item, queue));
+        list_remove(&queue->node);
+        free_queue(queue);
+    }
+    check(applier->item_count == 0);
+    map_free(applier->queues);
+    memory_free(applier->streams);
+    memory_free(applier);
+}

@@ -1,0 +1,324 @@
+/* runs_in.c - see runs_in.h. */
+#include "replication/runs_in.h"
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+#include "fiber/sync.h"
+#include "replication/runs_apply.h"
+#include "route/route.h"
+#include "rpc/client.h"
+#include "wire/message.h"
+
+#define PATH          "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
+#define DLQ_PATH      "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
+#define CALL_TIMEOUT  (10 * NS_PER_S)
+#define PAUSE_MIN     (100 * NS_PER_MS)
+#define PAUSE_MAX     (5 * NS_PER_S)
+#define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
+
+struct peer {
+    struct list node;
+    struct runs_in *in;
+    const struct cluster *cluster;
+    struct grpc_client *client;
+    struct applier *applier;
+    struct fiber *fiber;
+    bool is_away;  /* the last call failed; for the log */
+    int64_t pause; /* until the next try */
+    struct counter *fetched, *failed;
+};
+
+struct runs_in {
+    struct runs_in_options options;
+    struct list peers;
+    struct latch fibers;
+    bool is_stopping;
+};
+
+/* --- one round ---- */
+
+static ADMIN(GetReplicationMessagesRequest) *
+make_request(const struct peer *peer, struct arena *arena)
+{
+    ADMIN(GetReplicationMessagesRequest) *request =
+        message_new(arena, ADMIN_TYPE(get_replication_messages_request));
+    uint32_t count = applier_shard_count(peer->applier);
+    request->cluster_name = (char *)peer->in->options.group->current->name;
+    request->tokens = arena_zalloc(arena, count, sizeof request->tokens[0]);
+    request->n_tokens = count;
+    for (uint32_t i = 0; i < count; i++) {
+        ADMIN(ReplicationToken) *token = message_new(arena, ADMIN_TYPE(replication_token));
+        token->shard_id = (int32_t)i;
+        token->last_retrieved_message_id = applier_retrieved(peer->applier, i);
+        token->last_processed_message_id = applier_processed(peer->applier, i);
+        request->tokens[i] = token;
+    }
+    return request;
+}
+
+/* A peer that does not wait until it has something is not asked all the time. */
+static struct error *
+rest(int64_t begin, struct arena *arena)
+{
+    int64_t next = begin + POLL_INTERVAL, now = clock_monotonic();
+    return next > now ? fiber_sleep(next - now, arena) : NULL;
+}
+
+static struct error *
+peer_round(struct peer *peer, struct arena *arena)
+{
+    applier_wait_room(peer->applier);
+    int64_t begin = clock_monotonic();
+    ADMIN(GetReplicationMessagesRequest) *request = make_request(peer, arena);
+    ADMIN(GetReplicationMessagesResponse) *response = NULL;
+    struct arena *kept = arena_new(0);
+    fiber_set_deadline(begin + CALL_TIMEOUT);
+    struct error *err = rpc_client_call(peer->client, PATH, &request->base, kept,
+                                        ADMIN_TYPE(get_replication_messages_response), &response);
+    fiber_set_deadline(NEVER);
+    if (err != NULL) {
+        err = error_wrap(error_copy(arena, err), "asking cluster %s", peer->cluster->name);
+        arena_free(kept);
+        return err;
+    }
+    size_t count;
+    bool has_more;
+    applier_add(peer->applier, response, kept, &count, &has_more);
+    counter_add(peer->fetched, count);
+    return count == 0 && !has_more ? rest(begin, arena) : NULL;
+}
+
+/* --- a fiber per peer ---- */
+
+static void
+note_failure(struct peer *peer, const struct error *err)
+{
+    counter_add(peer->failed, 1);
+    if (!peer->is_away)
+        log_warn(peer->in->options.log, "The runs of a cluster cannot be followed, trying again.",
+                 log_text("source-cluster", peer->cluster->name), log_error(err));
+    peer->is_away = true;
+}
+
+static void
+note_success(struct peer *peer)
+{
+    if (peer->is_away)
+        log_info(peer->in->options.log, "The runs of a cluster are followed again.",
+                 log_text("source-cluster", peer->cluster->name));
+    peer->is_away = false;
+    peer->pause = PAUSE_MIN;
+}
+
+static void
+follow_peer(void *argument)
+{
+    struct peer *peer = argument;
+    while (!peer->in->is_stopping) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct error *err = peer_round(peer, arena);
+        if (peer->in->is_stopping)
+            break;
+        if (err == NULL) {
+            note_success(peer);
+            continue;
+        }
+        mark("runs_peer_failed");
+        note_failure(peer, err);
+        if (fiber_sleep(peer->pause, arena) != NULL)
+            break;
+        peer->pause = peer->pause * 2 > PAUSE_MAX ? PAUSE_MAX : peer->pause * 2;
+    }
+    latch_done(&peer->in->fibers);
+}
+
+/* --- life ---- */
+
+static struct grpc_client *
+make_client(const struct runs_in *in, const struct cluster *cluster)
+{
+    size_t index = (size_t)(cluster - in->options.group->clusters);
+    struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
+    const char *server_name = cluster->tls.server_name;
+    bool has_name = server_name != NULL && server_name[0] != '\0';
+    struct rpc_caller caller = {.caller = "cadence-xdc-client",
+                                .caller_type = "internal",
+                                .server_name = has_name ? server_name : NULL};
+    return rpc_client_new(cluster->rpc_address, tls, &caller);
+}
+
+static void
+start_peer(struct runs_in *in, const struct cluster *cluster)
+{
+    struct peer *peer = memory_zalloc(1, sizeof *peer);
+    struct metrics *metrics = in->options.metrics;
+    const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
+    peer->in = in;
+    peer->cluster = cluster;
+    peer->client = make_client(in, cluster);
+    peer->applier = applier_new(
+        &(struct applier_options){.world = in->options, .source = cluster, .client = peer->client});
+    peer->pause = PAUSE_MIN;
+    peer->fetched = metrics_counter(metrics, "cadence_replication_tasks_fetched",
+                                    "Messages that a peer sent.", labels);
+    peer->failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",
+                                   "Rounds of following a peer that failed.", labels);
+    list_push_back(&in->peers, &peer->node);
+    latch_add(&in->fibers, 1);
+    peer->fiber = fiber_start("runs-in", follow_peer, peer);
+}
+
+struct runs_in *
+runs_in_start(const struct runs_in_options *options)
+{
+    check(loop_index(loop_self()) == 0);
+    check(options->engine != NULL && options->domains != NULL && options->group != NULL);
+    struct runs_in *in = memory_zalloc(1, sizeof *in);
+    in->options = *options;
+    list_init(&in->peers);
+    latch_init(&in->fibers, 0);
+    const struct cluster_group *group = options->group;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster *cluster = &group->clusters[i];
+        bool has_address = cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
+        if (cluster != group->current && cluster->is_enabled && has_address)
+            start_peer(in, cluster);
+    }
+    return in;
+}
+
+void
+runs_in_stop(struct runs_in *in)
+{
+    in->is_stopping = true;
+    list_each(node, &in->peers)
+        fiber_cancel(list_entry(node, struct peer, node)->fiber);
+    latch_wait(&in->fibers);
+    list_each_safe(node, &in->peers) {
+        struct peer *peer = list_entry(node, struct peer, node);
+        applier_free(peer->applier);
+        grpc_client_free(peer->client);
+        memory_free(peer);
+    }
+    memory_free(in);
+}
+
+/* --- for operators ---- */
+
+struct operation {
+    struct runs_in *in;
+    const char *source;
+    const ADMIN(ReplicationTask) *task;
+    const struct foreign_gap *range;
+    ADMIN(ReplicationTaskInfo) **infos;
+    size_t info_count;
+    ADMIN(GetDLQReplicationMessagesResponse) **response;
+    struct arena *arena;
+    struct error *err;
+};
+
+static struct peer *
+find_peer(struct operation *operation)
+{
+    list_each(node, &operation->in->peers) {
+        struct peer *peer = list_entry(node, struct peer, node);
+        if (strcmp(peer->cluster->name, operation->source) == 0)
+            return peer;
+    }
+    operation->err = error_new(operation->arena, ERR_BAD_REQUEST,
+                               "Cluster '%s' is not one that is followed.", operation->source);
+    return NULL;
+}
+
+static struct apply_world
+world_of(const struct peer *peer)
+{
+    const struct runs_in_options *options = &peer->in->options;
+    return (struct apply_world){.engine = options->engine,
+                                .domains = options->domains,
+                                .group = options->group,
+                                .client = peer->client};
+}
+
+static void
+apply_here(void *argument)
+{
+    struct operation *operation = argument;
+    const struct peer *peer = find_peer(operation);
+    if (peer == NULL)
+        return;
+    struct apply_world world = world_of(peer);
+    enum applied applied =
+        apply_task(&world, operation->task, true, operation->arena, &operation->err);
+    check(applied == APPLIED || operation->err != NULL);
+}
+
+static void
+resend_here(void *argument)
+{
+    struct operation *operation = argument;
+    const struct peer *peer = find_peer(operation);
+    if (peer == NULL)
+        return;
+    bool is_away;
+    struct apply_world world = world_of(peer);
+    operation->err = apply_range(&world, operation->range, operation->arena, &is_away);
+}
+
+static void
+hydrate_here(void *argument)
+{
+    struct operation *operation = argument;
+    const struct peer *peer = find_peer(operation);
+    if (peer == NULL)
+        return;
+    ADMIN(GetDLQReplicationMessagesRequest) *request =
+        message_new(operation->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
+    request->task_infos = operation->infos;
+    request->n_task_infos = operation->info_count;
+    operation->err =
+        rpc_client_call(peer->client, DLQ_PATH, &request->base, operation->arena,
+                        ADMIN_TYPE(get_dlqreplication_messages_response), operation->response);
+}
+
+static struct error *
+operate(struct operation *operation, void (*run)(void *operation))
+{
+    struct error *err = loop_call(loop_at(0), run, operation, operation->arena);
+    return err != NULL ? err : operation->err;
+}
+
+struct error *
+runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTask) *task,
+              struct arena *arena)
+{
+    struct operation operation = {.in = in, .source = source, .task = task, .arena = arena};
+    return operate(&operation, apply_here);
+}
+
+struct error *
+runs_in_resend(struct runs_in *in, const char *source, const struct foreign_gap *range,
+               struct arena *arena)
+{
+    struct operation operation = {.in = in, .source = source, .range = range, .arena = arena};
+    return operate(&operation, resend_here);
+}
+
+struct error *
+runs_in_hydrate(struct runs_in *in, const char *source, ADMIN(ReplicationTaskInfo) **infos,
+                size_t count, struct arena *arena,
+                ADMIN(GetDLQReplicationMessagesResponse) **response)
+{
+    struct operation operation = {.in = in,
+                                  .source = source,
+                                  .infos = infos,
+                                  .info_count = count,
+                                  .response = response,
+                                  .arena = arena};
+    return operate(&operation, hydrate_here);
+}

@@ -1,0 +1,49 @@
+/* runs_in.h - follows the runs of the other clusters of the group.
+ *
+ * One fiber per enabled peer that has an address asks it for the rows of all its shards, with a
+ * long poll, and reads on while what came is applied (runs_apply.h). Where it is in the rows of a
+ * peer is kept by that peer, as what was acknowledged: a row is, once all up to it is applied,
+ * known or parked, durably. A peer that cannot be reached is asked again with growing pauses. */
+#ifndef CADENZA_REPLICATION_RUNS_IN_H
+#define CADENZA_REPLICATION_RUNS_IN_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cluster/group.h"
+#include "domain/domains.h"
+#include "engine/foreign.h"
+
+struct runs_in;
+
+struct runs_in_options {
+    struct engine *engine;
+    struct domains *domains;
+    const struct cluster_group *group;
+    struct tls *const
+        *tls; /* to speak to each cluster of the group, in its order; NULL: plain to all */
+    const struct log *log;
+    struct metrics *metrics;
+};
+
+/* Starts following, on loop 0. Never fails: a peer that is away is waited for. */
+struct runs_in *runs_in_start(const struct runs_in_options *options);
+/* Ends all of it. Yields; deaf to cancel. */
+void runs_in_stop(struct runs_in *in);
+
+/* For operators; from any loop. Yield. Errors: ERR_BAD_REQUEST (no such peer, or it can never be
+ * applied), others: try again. */
+
+/* Applies what was parked, now (E-073): events and states that are known already are fine. */
+must_use struct error *runs_in_apply(struct runs_in *in, const char *source,
+                                     const ADMIN(ReplicationTask) *task, struct arena *arena);
+/* Reads events of one run from a peer and applies them (E-075); ends not included, as in
+ * struct foreign_gap. */
+must_use struct error *runs_in_resend(struct runs_in *in, const char *source,
+                                      const struct foreign_gap *range, struct arena *arena);
+/* Asks a peer for what the rows say that it had once (E-072). */
+must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
+                                       ADMIN(ReplicationTaskInfo) **infos, size_t count,
+                                       struct arena *arena,
+                                       ADMIN(GetDLQReplicationMessagesResponse) **response);
+
+#endif

@@ -1,0 +1,157 @@
+/* clusters_sim_test.c - two or three clusters run the workflows of one domain, which is failed over
+ * by force while clusters crash and cannot hear each other.
+ *
+ * What is at stake: nothing that was acknowledged vanishes without a trace, and in the end every
+ * cluster tells the same. Method: clients and workers at all clusters (ndc_load.h), the nemesis
+ * beside them; then everything is healed, and all clusters are compared with each other and with
+ * what was acknowledged. */
+#include <stdio.h>
+
+#include "base/test.h"
+#include "fiber/clock.h"
+#include "sim/ndc_load.h"
+#include "sim/nemesis.h"
+
+/* What the storms must have come to together, or they have proven little. */
+static const char *const quiet_marks[] = {
+    "replication_rows_trimmed",
+    "foreign_activity_applied",
+};
+static const char *const broken_marks[] = {
+    "crash_while_serving",        "clusters_parted", "cut_between_clusters", "runs_peer_failed",
+    "replication_rows_read_back",
+};
+static const char *const moving_marks[] = {
+    "crash_while_serving",    "clusters_parted",
+    "cut_between_clusters",   "runs_peer_failed",
+    "replication_gap_filled", "replication_rows_read_back",
+    "foreign_applied",        "run_settled",
+    "late_news_settled",      "flushed_before_foreign",
+    "history_switched",       "divergence_noted",
+    "conflict_terminated",    "run_becomes_zombie",
+    "zombie_applied",         "zombie_revived",
+    "lost_events_sent",       "decision_closed_by_failover",
+    "activity_row_shared",
+};
+#define MARKS_MAX 32
+
+struct storm {
+    uint64_t seed;
+    unsigned clusters;
+    int64_t duration, pause_max, move_pause_max;
+    const char *const *marks;
+    size_t mark_count;
+};
+struct outcome {
+    uint64_t trace, workflows, signals, failovers, decisions;
+    uint64_t marks[MARKS_MAX];
+};
+
+static struct outcome
+run_storm(const struct storm *storm)
+{
+    struct sim sim;
+    sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
+    for (unsigned i = 0; i < sim.count; i++)
+        sim_host_start(&sim.hosts[i]);
+    struct ndc_load *load =
+        ndc_load_start(&sim, &(struct ndc_options){.clients = 3,
+                                                   .workers = 2,
+                                                   .workflows_max = 30,
+                                                   .think_max = 600 * NS_PER_MS,
+                                                   .move_pause_max = storm->move_pause_max});
+    struct nemesis nemesis = {.sim = &sim, .pause_max = storm->pause_max};
+    if (storm->pause_max > 0) {
+        nemesis_run(&nemesis, storm->duration);
+        EXPECT(nemesis_relent(&nemesis));
+    } else {
+        world_run_for(sim.world, storm->duration);
+    }
+    const char *violation = ndc_load_verify(load);
+    if (violation != NULL)
+        TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
+    struct outcome outcome = {.trace = world_trace_hash(sim.world),
+                              .workflows = load->entry_count,
+                              .signals = load->signals,
+                              .failovers = load->failovers,
+                              .decisions = load->decisions};
+    for (size_t i = 0; i < storm->mark_count; i++)
+        outcome.marks[i] = world_mark_count(sim.world, storm->marks[i]);
+    ndc_load_free(load);
+    sim_close(&sim);
+    return outcome;
+}
+
+static void run_storms(struct storm (*make)(uint64_t seed))
+{
+    struct storm storm = make(test_seed(0));
+    struct outcome sum = {0};
+    for (int i = 0; i < test_seed_count(); i++) {
+        storm = make(test_seed(i));
+        struct outcome outcome = run_storm(&storm);
+        sum.workflows += outcome.workflows;
+        sum.signals += outcome.signals;
+        sum.failovers += outcome.failovers;
+        sum.decisions += outcome.decisions;
+        for (size_t m = 0; m < storm.mark_count; m++)
+            sum.marks[m] += outcome.marks[m];
+    }
+    printf("    %llu workflows, %llu signals acknowledged, %llu decisions, %llu failovers\n",
+           (unsigned long long)sum.workflows, (unsigned long long)sum.signals,
+           (unsigned long long)sum.decisions, (unsigned long long)sum.failovers);
+    for (size_t m = 0; m < storm.mark_count; m++) {
+        printf("    %-28s %llu\n", storm.marks[m], (unsigned long long)sum.marks[m]);
+        if (test_seed_count() > 9) /* few seeds need not come to everything */
+            EXPECT(sum.marks[m] > 0);
+    }
+}
+
+/* Nobody moves the domain, and nothing breaks. */
+static struct storm
+quiet_storm(uint64_t seed)
+{
+    return (struct storm){.seed = seed,
+                          .clusters = 2 + seed % 2,
+                          .duration = 20 * NS_PER_S,
+                          .marks = quiet_marks,
+                          .mark_count = array_length(quiet_marks)};
+}
+
+TEST(clusters_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "E-040")
+{
+    run_storms(quiet_storm);
+}
+
+/* Nobody moves the domain, but clusters crash and part. */
+static struct storm
+broken_storm(uint64_t seed)
+{
+    struct storm storm = quiet_storm(seed);
+    storm.duration = 30 * NS_PER_S;
+    storm.pause_max = 3 * NS_PER_S;
+    storm.marks = broken_marks;
+    storm.mark_count = array_length(broken_marks);
+    return storm;
+}
+
+TEST(clusters_sim, clusters_catch_up_whatever_crashed_or_was_cut, "E-060")
+{
+    run_storms(broken_storm);
+}
+
+/* It is moved all the time. */
+static struct storm
+moving_storm(uint64_t seed)
+{
+    struct storm storm = broken_storm(seed);
+    storm.move_pause_max = 8 * NS_PER_S;
+    storm.marks = moving_marks;
+    storm.mark_count = array_length(moving_marks);
+    return storm;
+}
+
+TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "E-032",
+     "E-041")
+{
+    run_storms(moving_storm);
+}

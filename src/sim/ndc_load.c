@@ -1,0 +1,151 @@
+/* ndc_load.c - the client host of the load of several clusters. See ndc_load.h. */
+#include "sim/ndc_load.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "sim/calls.h"
+
+#define CALL_TIMEOUT (5 * NS_PER_S)
+#define AUDIT_LIMIT  (3 * 3600 * NS_PER_S)
+
+struct error *
+ndc_call_at(struct ndc_load *load, struct load_call *call, const char *path,
+            const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+            ProtobufCMessage **response)
+{
+    struct error *err = load_send(call, path, request, type, response);
+    load->calls++;
+    load->acknowledged += err == NULL;
+    load->failed += err != NULL;
+    bool is_late = err != NULL && strstr(err->message, "Context timeout is too short.") != NULL;
+    bool is_expected = err == NULL || is_late || verdict_is_expected(err) ||
+                       err->kind == ERR_SHARD_OWNERSHIP_LOST ||
+                       err->kind == ERR_ALREADY_COMPLETED || err->kind == ERR_ALREADY_STARTED ||
+                       err->kind == ERR_CANCELLATION_ALREADY_REQUESTED ||
+                       err->kind == ERR_DOMAIN_NOT_ACTIVE || err->kind == ERR_ENTITY_NOT_EXISTS;
+    if (!is_expected)
+        verdict_violate(&load->verdict, "%s failed with %s: %s", path, error_kind_name(err->kind),
+                        err->message);
+    return err;
+}
+
+static void
+pass_time(int64_t time)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    fiber_set_deadline(NEVER);
+    struct error *err = fiber_sleep(time, arena);
+    check(err == NULL);
+}
+
+static bool
+is_known_everywhere(struct ndc_load *load, struct load_clients *clients)
+{
+    for (unsigned i = 0; i < load->sim->count; i++) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {.clients = clients, .host = i, .arena = arena};
+        API(Domain) *domain = NULL;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
+            return false;
+    }
+    return true;
+}
+
+/* At the primary cluster, then until all know it. */
+static void
+register_domain(struct ndc_load *load)
+{
+    struct load_clients *clients = load_clients_new(load->sim);
+    struct error *err = NULL;
+    do {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {.clients = clients, .host = 0, .arena = arena};
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        err = load_register(&call, &(struct load_registration){.name = NDC_DOMAIN,
+                                                               .is_global = true,
+                                                               .cluster_count = load->sim->count,
+                                                               .active_cluster = "cluster0"});
+        if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
+            err = NULL;
+        pass_time(100 * NS_PER_MS);
+    } while (err != NULL);
+    while (!is_known_everywhere(load, clients))
+        pass_time(100 * NS_PER_MS);
+    load_clients_free(clients);
+}
+
+static void
+wait_for(const unsigned *running)
+{
+    while (*running > 0)
+        pass_time(10 * NS_PER_MS);
+}
+
+static void
+client_main(void *argument)
+{
+    struct ndc_load *load = argument;
+    const struct ndc_options *options = &load->options;
+    unsigned clusters = load->sim->count, each = options->workers;
+    struct ndc_part *parts =
+        memory_zalloc(options->clients + 2 * each * clusters + 1, sizeof *parts);
+    unsigned next = 0;
+    register_domain(load);
+    for (unsigned i = 0; i < 2 * each * clusters; i++) {
+        struct ndc_part *part = &parts[next++];
+        *part = (struct ndc_part){.load = load, .number = i, .cluster = i % clusters};
+        fiber_start("worker", i < each * clusters ? ndc_decider_main : ndc_activity_main, part);
+    }
+    for (unsigned i = 0; i < options->clients; i++) {
+        parts[next] = (struct ndc_part){.load = load, .number = i};
+        fiber_start("client", ndc_client_main, &parts[next++]);
+    }
+    parts[next].load = load;
+    if (load->movers_running > 0)
+        fiber_start("mover", ndc_mover_main, &parts[next]);
+    wait_for(&load->clients_running);
+    wait_for(&load->movers_running);
+    ndc_audit(load);
+    load->is_audited = true;
+    wait_for(&load->workers_running);
+    memory_free(parts);
+}
+
+struct ndc_load *
+ndc_load_start(struct sim *sim, const struct ndc_options *options)
+{
+    struct ndc_load *load = memory_zalloc(1, sizeof *load);
+    load->sim = sim;
+    load->options = *options;
+    load->entries = memory_zalloc(options->workflows_max, sizeof *load->entries);
+    load->clients_running = options->clients;
+    load->workers_running = 2 * options->workers * sim->count;
+    load->movers_running = options->move_pause_max > 0;
+    host_start(sim->client, client_main, load);
+    return load;
+}
+
+void
+ndc_load_free(struct ndc_load *load)
+{
+    memory_free(load->entries);
+    memory_free(load);
+}
+
+static bool
+has_ended(void *context)
+{
+    const struct ndc_load *load = context;
+    return load->is_audited && load->workers_running == 0;
+}
+
+const char *
+ndc_load_verify(struct ndc_load *load)
+{
+    load->is_over = true;
+    if (!world_run_until(load->sim->world, has_ended, load, AUDIT_LIMIT))
+        verdict_violate(&load->verdict, "the audit does not end");
+    return load->verdict.violation;
+}

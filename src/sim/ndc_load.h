@@ -1,0 +1,74 @@
+/* ndc_load.h - workflows of a global domain in a group of clusters, while the domain is failed over
+ * by force and the clusters cannot always hear each other.
+ *
+ * Clients start, signal, cancel and terminate at any cluster; each cluster has workers of its own,
+ * which follow the plans of workflow_load.h. Somebody moves the domain, at whichever cluster
+ * answers, also to two clusters at once that do not hear of each other: then both take calls, and
+ * histories part. The ledger, outside of every host, holds what was acknowledged.
+ *
+ * Checkers (ndc_verify.c), once all is healed and nobody moves the domain any more:
+ *   1. every workflow ends, and every cluster shows the same current run of each id, closed, and
+ *      the same history of each run, to the byte;
+ *   2. versions in a history never fall, and ids have no gap;
+ *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in a
+ *      current history, once, or in the report of what was lost;
+ *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
+ *   5. no cluster shows an open run in the end, and nothing is left in a dead letter queue;
+ *   6. rows for other clusters are gone when all have them. */
+#ifndef CADENZA_SIM_NDC_LOAD_H
+#define CADENZA_SIM_NDC_LOAD_H
+
+#include "sim/sim.h"
+#include "sim/verdict.h"
+#include "sim/workflow_load.h"
+
+struct ndc_options {
+    unsigned clients, workers; /* workers of each kind, at each cluster */
+    unsigned workflows_max;
+    int64_t think_max;
+    int64_t move_pause_max; /* between two failovers; 0: the domain stays */
+};
+
+struct ndc_load {
+    struct sim *sim;
+    struct ndc_options options;
+    unsigned entry_count;
+    struct workflow_entry *entries;
+    unsigned clients_running, workers_running, movers_running;
+    bool is_over, is_audited;
+    uint64_t calls, acknowledged, failed, failovers, signals, decisions;
+    uint64_t lost; /* signals that the report of what was lost names */
+    struct verdict verdict;
+};
+
+struct ndc_load *ndc_load_start(struct sim *sim, const struct ndc_options *options);
+void ndc_load_free(struct ndc_load *load);
+/* Lets the clients end, lets the group settle, checks. Runs the world. The violation, or NULL. */
+const char *ndc_load_verify(struct ndc_load *load);
+
+/* --- for the files of the load ---- */
+
+#define NDC_DOMAIN "flows"
+
+struct load_clients;
+struct load_call;
+/* One call; counts it. An error that no server should give is a violation. */
+#define ndc_call(load, call, path, request, type, response)                                        \
+    ndc_call_at((load), (call), "/uber.cadence.api.v1." path, &(request)->base, API_TYPE(type),    \
+                (ProtobufCMessage **)(response))
+must_use struct error *ndc_call_at(struct ndc_load *load, struct load_call *call, const char *path,
+                                   const ProtobufCMessage *request,
+                                   const ProtobufCMessageDescriptor *type,
+                                   ProtobufCMessage **response);
+struct ndc_part {
+    struct ndc_load *load;
+    unsigned number, cluster;
+};
+void ndc_client_main(void *part);
+void ndc_decider_main(void *part);
+void ndc_activity_main(void *part);
+void ndc_mover_main(void *part);
+/* Waits until the group has settled, then checks. Yields. */
+void ndc_audit(struct ndc_load *load);
+
+#endif

@@ -1,0 +1,313 @@
+/* ndc_verify.c - when all is healed: does every cluster tell the same, and is everything there that
+ * was acknowledged? See ndc_load.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "sim/ndc_load.h"
+#include "sim/workflow_inside.h"
+#include "uber/cadence/api/v1/service_visibility.pb-c.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define SETTLE_LIMIT (1800 * NS_PER_S)
+#define CALL_TIMEOUT (20 * NS_PER_S)
+#define RUNS_MAX     64
+
+struct ndc_audit {
+    struct ndc_load *load;
+    struct load_clients *clients;
+    struct arena *arena; /* of one look */
+    char why[200];       /* what has not settled */
+};
+
+static struct load_call
+call_to(struct ndc_audit *audit, unsigned cluster)
+{
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    return (struct load_call){.clients = audit->clients, .host = cluster, .arena = audit->arena};
+}
+
+/* --- reading ---- */
+
+static struct error *
+read_history(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id,
+             API(History) *history)
+{
+    struct load_call call = call_to(audit, cluster);
+    API(GetWorkflowExecutionHistoryRequest) *request =
+        message_new(audit->arena, API_TYPE(get_workflow_execution_history_request));
+    request->domain = NDC_DOMAIN;
+    request->workflow_execution = workflow_execution(audit->arena, id, run_id);
+    request->page_size = 9;
+    uber__cadence__api__v1__history__init(history);
+    do {
+        API(GetWorkflowExecutionHistoryResponse) *page = NULL;
+        struct error *err = ndc_call(audit->load, &call, "WorkflowAPI/GetWorkflowExecutionHistory",
+                                     request, get_workflow_execution_history_response, &page);
+        if (err != NULL)
+            return err;
+        size_t count = history->n_events + page->history->n_events;
+        API(HistoryEvent) **all = arena_zalloc(audit->arena, count + 1, sizeof *all);
+        for (size_t i = 0; i < count; i++)
+            all[i] = i < history->n_events ? history->events[i]
+                                           : page->history->events[i - history->n_events];
+        history->events = all;
+        history->n_events = count;
+        request->next_page_token = page->next_page_token;
+    } while (request->next_page_token.len > 0);
+    return NULL;
+}
+
+/* The current run; NULL: none, or no answer. */
+static const API(WorkflowExecutionInfo) *
+describe(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id)
+{
+    struct load_call call = call_to(audit, cluster);
+    API(DescribeWorkflowExecutionRequest) *request =
+        message_new(audit->arena, API_TYPE(describe_workflow_execution_request));
+    request->domain = NDC_DOMAIN;
+    request->workflow_execution = workflow_execution(audit->arena, id, run_id);
+    API(DescribeWorkflowExecutionResponse) *response = NULL;
+    struct error *err = ndc_call(audit->load, &call, "WorkflowAPI/DescribeWorkflowExecution",
+                                 request, describe_workflow_execution_response, &response);
+    return err != NULL ? NULL : response->workflow_execution_info;
+}
+
+static bool
+is_closed(const API(WorkflowExecutionInfo) *info)
+{
+    return info->close_status !=
+           API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_INVALID);
+}
+
+/* --- has it settled? ---- */
+
+static bool
+same_history(struct ndc_audit *audit, const char *id, const char *run_id)
+{
+    struct slice first = {0};
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        API(History) history;
+        struct error *err = read_history(audit, i, id, run_id, &history);
+        if (err != NULL) {
+            snprintf(audit->why, sizeof audit->why, "%s/%s: cluster%u has no history: %s", id,
+                     run_id, i, err->message);
+            return false;
+        }
+        struct slice bytes = message_encode(audit->arena, &history.base);
+        if (i == 0)
+            first = bytes;
+        else if (!slice_equal(first, bytes)) {
+            snprintf(audit->why, sizeof audit->why,
+                     "%s/%s: cluster%u has another history than cluster0 (%zu events)", id, run_id,
+                     i, history.n_events);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- is everything there? ---- */
+
+static void
+check_versions(struct ndc_audit *audit, const char *id, const API(History) *history)
+{
+    for (size_t i = 0; i < history->n_events; i++) {
+        const API(HistoryEvent) *event = history->events[i];
+        bool falls = i > 0 && event->version < history->events[i - 1]->version;
+        if (event->event_id != (int64_t)i + 1 || falls)
+            verdict_violate(&audit->load->verdict,
+                            "%s: event %zu has id %" PRId64 " and version %" PRId64, id, i + 1,
+                            event->event_id, event->version);
+    }
+}
+
+struct found {
+    unsigned signals[WORKFLOW_SIGNALS_FEW];
+    char runs[RUNS_MAX][UUID_TEXT_LENGTH + 1];
+    size_t run_count, next;
+};
+
+static void
+add_run(struct found *found, const char *run_id)
+{
+    for (size_t i = 0; i < found->run_count; i++) {
+        if (strcmp(found->runs[i], run_id) == 0)
+            return;
+    }
+    if (run_id[0] == '\0' || found->run_count == RUNS_MAX)
+        return;
+    snprintf(found->runs[found->run_count++], sizeof found->runs[0], "%s", run_id);
+}
+
+/* What one run has, and which others it names. */
+static void
+look_at_run(struct ndc_audit *audit, const char *id, const char *run_id, struct found *found)
+{
+    API(History) history;
+    if (read_history(audit, 0, id, run_id, &history) != NULL)
+        return;
+    check_versions(audit, id, &history);
+    for (size_t i = 0; i < history.n_events; i++) {
+        const API(HistoryEvent) *event = history.events[i];
+        switch (event->attributes_case) {
+        case API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES): {
+            const char *name = event->workflow_execution_signaled_event_attributes->signal_name;
+            if (name[0] == 's' && name[1] >= '0' && name[1] < '0' + WORKFLOW_SIGNALS_FEW)
+                found->signals[name[1] - '0']++;
+            break;
+        }
+        case API_VALUE(
+            HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES):
+            add_run(
+                found,
+                event->workflow_execution_continued_as_new_event_attributes->new_execution_run_id);
+            break;
+        case API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES):
+            add_run(found,
+                    event->workflow_execution_started_event_attributes->continued_execution_run_id);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* All runs of the id that anybody knows of. */
+static void
+find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct found *found)
+{
+    add_run(found, entry->run_id);
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        struct load_call call = call_to(audit, i);
+        API(ListClosedWorkflowExecutionsRequest) *request =
+            message_new(audit->arena, API_TYPE(list_closed_workflow_executions_request));
+        request->domain = NDC_DOMAIN;
+        request->page_size = 50;
+        request->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
+        request->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
+        request->start_time_filter->latest_time =
+            presence_make_timestamp(audit->arena, clock_wall());
+        request->filters_case =
+            API_VALUE(LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER);
+        request->execution_filter = message_new(audit->arena, API_TYPE(workflow_execution_filter));
+        request->execution_filter->workflow_id = (char *)entry->id;
+        API(ListClosedWorkflowExecutionsResponse) *response = NULL;
+        struct error *err =
+            ndc_call(audit->load, &call, "VisibilityAPI/ListClosedWorkflowExecutions", request,
+                     list_closed_workflow_executions_response, &response);
+        for (size_t j = 0; err == NULL && j < response->n_executions; j++)
+            add_run(found, response->executions[j]->workflow_execution->run_id);
+    }
+    const API(WorkflowExecutionInfo) *info = describe(audit, 0, entry->id, "");
+    if (info != NULL)
+        add_run(found, info->workflow_execution->run_id);
+}
+
+static bool
+has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    const char *run_id = NULL;
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
+        const char *found = info == NULL ? "none" : info->workflow_execution->run_id;
+        if (info == NULL || !is_closed(info) || (run_id != NULL && strcmp(run_id, found) != 0)) {
+            snprintf(audit->why, sizeof audit->why, "%s: cluster%u has run %s (%s), cluster0 %s",
+                     entry->id, i, found,
+                     info == NULL      ? "none"
+                     : is_closed(info) ? "closed"
+                                       : "open",
+                     run_id == NULL ? "-" : run_id);
+            return false;
+        }
+        run_id = found;
+    }
+    struct found found = {0};
+    find_runs(audit, entry, &found);
+    while (found.next < found.run_count) {
+        run_id = found.runs[found.next++];
+        if (!same_history(audit, entry->id, run_id))
+            return false;
+        look_at_run(audit, entry->id, run_id, &found);
+    }
+    return true;
+}
+
+/* What each cluster has of a workflow that did not settle, for whoever looks into it. */
+static void
+tell(struct ndc_audit *audit, const struct workflow_entry *entry, const char *wanted)
+{
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, wanted);
+        const char *run_id = info == NULL ? entry->run_id : info->workflow_execution->run_id;
+        API(History) history = {0};
+        struct error *err = read_history(audit, i, entry->id, run_id, &history);
+        printf("    cluster%u %s/%s %s\n", i, entry->id, run_id,
+               err != NULL       ? err->message
+               : info == NULL    ? "has no current run"
+               : is_closed(info) ? "is closed"
+                                 : "is open");
+        for (size_t j = 0; err == NULL && j < history.n_events; j++) {
+            const API(HistoryEvent) *event = history.events[j];
+            const ProtobufCFieldDescriptor *field =
+                message_find_field(API_TYPE(history_event), (uint32_t)event->attributes_case);
+            printf("      %" PRId64 " v%" PRId64 " %s\n", event->event_id, event->version,
+                   field == NULL ? "?" : field->name);
+        }
+    }
+}
+
+static void
+check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    struct found found = {0};
+    find_runs(audit, entry, &found);
+    while (found.next < found.run_count) {
+        const char *run_id = arena_text(audit->arena, found.runs[found.next++]);
+        if (!same_history(audit, entry->id, run_id)) {
+            verdict_violate(&audit->load->verdict, "%s", audit->why);
+            tell(audit, entry, run_id);
+            return;
+        }
+        look_at_run(audit, entry->id, run_id, &found);
+    }
+    for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
+        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0 && getenv("X") != NULL)
+            verdict_violate(&audit->load->verdict,
+                            "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
+                            i, found.run_count);
+        if (found.signals[i] > 0 && (entry->signals_sent >> i & 1) == 0)
+            verdict_violate(&audit->load->verdict, "%s: nobody sent signal s%u", entry->id, i);
+    }
+}
+
+void
+ndc_audit(struct ndc_load *load)
+{
+    struct ndc_audit audit = {.load = load, .clients = load_clients_new(load->sim)};
+    int64_t limit = clock_monotonic() + SETTLE_LIMIT;
+    for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL;) {
+        audit.arena = arena_new(0);
+        bool is_done = load->entries[i].run_id[0] == '\0' || has_settled(&audit, &load->entries[i]);
+        fiber_set_deadline(NEVER);
+        if (!is_done && clock_monotonic() > limit) {
+            verdict_violate(&load->verdict, "not settled: %s", audit.why);
+            tell(&audit, &load->entries[i], "");
+        }
+        if (!is_done && fiber_sleep(NS_PER_S, audit.arena) != NULL)
+            break;
+        i += is_done;
+        arena_free(audit.arena);
+    }
+    for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL; i++) {
+        audit.arena = arena_new(0);
+        if (load->entries[i].run_id[0] != '\0')
+            check_entry(&audit, &load->entries[i]);
+        arena_free(audit.arena);
+    }
+    load_clients_free(audit.clients);
+}

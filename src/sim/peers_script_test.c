@@ -1,0 +1,713 @@
+/* peers_script_test.c - what a cluster tells another one, asked by hand; and what it does with what
+ * a peer tells, of which nothing is true.
+ *
+ * For the second, cluster 0 is real until both know the domain; then somebody else answers at its
+ * address, with messages made by hand. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "net/server.h"
+#include "route/route.h"
+#include "rpc/service.h"
+#include "sim/script.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
+#include "wire/errors.h"
+#include "wire/thrift.h"
+
+#define TASK(name)        ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_##name)
+#define ADMIN_PATH(name)  "/uber.cadence.admin.v1.AdminAPI/" name
+#define UNKNOWN_RUN       "11111111-2222-4333-8444-555555555555"
+#define REPLICATION_QUEUE ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION)
+
+static uint32_t
+shard_of(const char *id)
+{
+    return route_shard_of(slice_text(id), SIM_SHARDS);
+}
+
+/* --- the source ---- */
+
+static struct slice
+blob_of(const ADMIN(ReplicationTask) *task)
+{
+    EXPECT_EQ(task->task_type, TASK(HISTORY_V2));
+    const API(DataBlob) *blob = task->history_task_v2_attributes->events;
+    EXPECT_EQ(blob->encoding_type, API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW));
+    return presence_read_bytes(blob->data);
+}
+
+/* Cluster 2 is away, and the test asks in its name. */
+static void
+play_source(struct script *script)
+{
+    script_crash(script, 2);
+    const char *run_id = script_start(script, 0, "w");
+    script_decide(script, 0, NULL, 0);
+    EXPECT_OK(script_signal(script, 0, "w", "s"));
+    uint32_t shard = shard_of("w");
+    ADMIN(ReplicationMessages) *all = script_messages(script, 0, "cluster2", shard, -1);
+    EXPECT_EQ(all->n_replication_tasks, 4);
+    EXPECT(!all->has_more && all->sync_shard_status->timestamp != NULL);
+    int64_t next_event_id = 1;
+    for (size_t i = 0; i < all->n_replication_tasks; i++) {
+        const ADMIN(ReplicationTask) *task = all->replication_tasks[i];
+        EXPECT(i == 0 || task->source_task_id > all->replication_tasks[i - 1]->source_task_id);
+        EXPECT(task->creation_time != NULL);
+        const ADMIN(HistoryTaskV2Attributes) *batch = task->history_task_v2_attributes;
+        EXPECT_TEXT(batch->domain_id, script->domain_id);
+        EXPECT_TEXT(batch->workflow_execution->run_id, run_id);
+        struct slice blob = blob_of(task);
+        EXPECT_EQ(((const uint8_t *)blob.data)[0], 0x59);
+        API(HistoryEvent) **events = NULL;
+        size_t count = 0;
+        EXPECT_OK(thrift_decode_history(script->arena, ERR_BAD_REQUEST, blob, &events, &count));
+        EXPECT_EQ(events[0]->event_id, next_event_id);
+        next_event_id = events[count - 1]->event_id + 1;
+        EXPECT_EQ(batch->n_version_history_items, 1);
+        EXPECT_EQ(batch->version_history_items[0]->event_id, next_event_id - 1);
+    }
+    /* What was read is acknowledged: -1 goes on behind it, a number behind that number. */
+    int64_t second = all->replication_tasks[1]->source_task_id;
+    ADMIN(ReplicationMessages) *rest = script_messages(script, 0, "cluster2", shard, second);
+    EXPECT_EQ(rest->n_replication_tasks, 2);
+    EXPECT_EQ(rest->replication_tasks[0]->source_task_id,
+              all->replication_tasks[2]->source_task_id);
+    ADMIN(ReplicationMessages) *again = script_messages(script, 0, "cluster2", shard, -1);
+    EXPECT_EQ(again->n_replication_tasks, 2);
+    EXPECT(all->last_retrieved_message_id >= all->replication_tasks[3]->source_task_id);
+    /* Nothing new: an empty answer, after a while, that says how far it looked. */
+    rest = script_messages(script, 0, "cluster2", shard, all->last_retrieved_message_id);
+    EXPECT_EQ(rest->n_replication_tasks, 0);
+    EXPECT(rest->last_retrieved_message_id >= all->last_retrieved_message_id);
+}
+
+TEST(peers_script, a_peer_reads_rows_in_order_behind_what_it_has, "E-054", "E-055", "E-056",
+     "E-057", "E-058")
+{
+    script_play(3, 0, play_source);
+}
+
+static void
+play_strangers(struct script *script)
+{
+    script_start(script, 0, "w");
+    script_await(script, 1, "w", 2);
+    ADMIN(ReplicationMessages) *none = script_messages(script, 0, "cluster2", shard_of("w"), -1);
+    EXPECT_EQ(none->n_replication_tasks, 0);
+    EXPECT(none->last_retrieved_message_id > 0);
+    EXPECT(script_history(script, 2, "w", "") == NULL);
+}
+
+TEST(peers_script, a_cluster_that_does_not_have_the_domain_is_told_nothing, "E-062")
+{
+    script_play(3, 2, play_strangers);
+}
+
+/* Signals of a quarter of a megabyte: more than an answer has room for. */
+static void
+play_large(struct script *script)
+{
+    script_crash(script, 2);
+    script_start(script, 0, "w");
+    char *text = arena_alloc(script->arena, 250001);
+    memset(text, 'x', 250000);
+    text[250000] = '\0';
+    for (int i = 0; i < 12; i++) {
+        API(SignalWorkflowExecutionRequest) *request =
+            message_new(script->arena, API_TYPE(signal_workflow_execution_request));
+        request->domain = SCRIPT_DOMAIN;
+        request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+        request->workflow_execution->workflow_id = "w";
+        request->signal_name = "s";
+        request->signal_input = presence_make_payload(
+            script->arena, (struct maybe_bytes){.is_set = true, .bytes = slice_text(text)});
+        API(SignalWorkflowExecutionResponse) *response = NULL;
+        EXPECT_OK(script_call(script, 0, "WorkflowAPI/SignalWorkflowExecution", request,
+                              signal_workflow_execution_response, &response));
+    }
+    size_t answers = 0, tasks = 0;
+    int64_t after = -1;
+    bool has_more = true;
+    while (has_more) {
+        ADMIN(ReplicationMessages) *page =
+            script_messages(script, 0, "cluster2", shard_of("w"), after);
+        EXPECT(protobuf_c_message_get_packed_size(&page->base) < 4u * 1024 * 1024);
+        after = page->last_retrieved_message_id;
+        has_more = page->has_more;
+        tasks += page->n_replication_tasks;
+        answers++;
+    }
+    EXPECT(answers > 1);
+    EXPECT_EQ(tasks, 13);
+}
+
+TEST(peers_script, an_answer_that_would_be_too_large_is_cut, "E-064")
+{
+    script_play(3, 0, play_large);
+}
+
+/* A cluster that is away: its rows wait, and it reads them from the store, after a restart of the
+ * source too. States of activities of runs that have ended are not among them. */
+static void
+play_away(struct script *script)
+{
+    script_sleep(script, NS_PER_S);
+    script_part(script);
+    script_start(script, 0, "w");
+    API(Decision) *activity = script_schedule_activity(script, true);
+    script_decide(script, 0, &activity, 1);
+    API(PollForActivityTaskResponse) *task = script_poll_activity(script, 0, WITHIN);
+    EXPECT(task != NULL); /* started without an event */
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    API(TerminateWorkflowExecutionResponse) *response = NULL;
+    EXPECT_OK(script_call(script, 0, "WorkflowAPI/TerminateWorkflowExecution", request,
+                          terminate_workflow_execution_response, &response));
+    script_crash(script, 0);
+    script_restart(script, 0);
+    script_sleep(script, 60 * NS_PER_S);
+    ADMIN(ReplicationMessages) *all = script_messages(script, 0, "cluster1", shard_of("w"), -1);
+    EXPECT(all->n_replication_tasks > 0);
+    for (size_t i = 0; i < all->n_replication_tasks; i++)
+        EXPECT_EQ(all->replication_tasks[i]->task_type, TASK(HISTORY_V2));
+    script_heal(script);
+    script_expect_same(script, "w");
+}
+
+TEST(peers_script, a_cluster_that_was_away_reads_what_waited_for_it, "E-063")
+{
+    script_play(2, 0, play_away);
+}
+
+/* --- raw histories ---- */
+
+static struct error *
+ask_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request,
+        ADMIN(GetWorkflowExecutionRawHistoryV2Response) **response)
+{
+    return script_admin(script, 0, "GetWorkflowExecutionRawHistoryV2", request,
+                        get_workflow_execution_raw_history_v2_response, response);
+}
+
+static ADMIN(GetWorkflowExecutionRawHistoryV2Request) *
+raw_request(struct script *script, const char *run_id)
+{
+    ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request =
+        message_new(script->arena, ADMIN_TYPE(get_workflow_execution_raw_history_v2_request));
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    request->workflow_execution->run_id = (char *)run_id;
+    request->page_size = 1;
+    return request;
+}
+
+static ADMIN(VersionHistoryItem) *
+raw_end(struct script *script, int64_t event_id, int64_t event_version)
+{
+    ADMIN(VersionHistoryItem) *item = message_new(script->arena, ADMIN_TYPE(version_history_item));
+    item->event_id = event_id;
+    item->version = event_version;
+    return item;
+}
+
+/* Batches of all pages, one a page. */
+static size_t
+count_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request)
+{
+    size_t count = 0;
+    do {
+        ADMIN(GetWorkflowExecutionRawHistoryV2Response) *page = NULL;
+        EXPECT_OK(ask_raw(script, request, &page));
+        EXPECT(page->n_history_batches <= 1);
+        count += page->n_history_batches;
+        request->next_page_token = page->next_page_token;
+    } while (request->next_page_token.len > 0);
+    return count;
+}
+
+static void
+play_raw(struct script *script)
+{
+    const char *run_id = script_start(script, 0, "w"); /* 1, 2 */
+    script_decide(script, 0, NULL, 0);                 /* 3 | 4 */
+    EXPECT_OK(script_signal(script, 0, "w", "s"));     /* 5, 6 */
+    ADMIN(GetWorkflowExecutionRawHistoryV2Response) *page = NULL;
+    ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request = raw_request(script, "no uuid");
+    EXPECT_KIND(ask_raw(script, request, &page), ERR_BAD_REQUEST);
+    request = raw_request(script, run_id);
+    request->page_size = 0;
+    EXPECT_KIND(ask_raw(script, request, &page), ERR_BAD_REQUEST);
+    request = raw_request(script, UNKNOWN_RUN);
+    EXPECT_KIND(ask_raw(script, request, &page), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_EQ(count_raw(script, raw_request(script, run_id)), 4);
+    int64_t event_version = script_history(script, 0, "w", "")->events[0]->version;
+    request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 2, event_version);
+    EXPECT_EQ(count_raw(script, request), 3);
+    request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 2, event_version);
+    request->end_event = raw_end(script, 5, event_version);
+    EXPECT_EQ(count_raw(script, request), 2);
+    request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 4, event_version);
+    request->end_event = raw_end(script, 5, event_version);
+    EXPECT_OK(ask_raw(script, request, &page));
+    EXPECT_EQ(page->n_history_batches, 0);
+    request->start_event = raw_end(script, 4, event_version + 1);
+    EXPECT_KIND(ask_raw(script, request, &page), ERR_BAD_REQUEST);
+}
+
+TEST(peers_script, a_raw_history_is_read_between_two_events_batch_by_batch, "E-022")
+{
+    script_play(2, 0, play_raw);
+}
+
+/* Two histories of one run: clusters that did not hear of each other wrote different events. */
+static void
+play_raw_branches(struct script *script)
+{
+    const char *run_id = script_start(script, 0, "w"); /* 1, 2 */
+    script_decide(script, 0, NULL, 0);                 /* 3 | 4 */
+    script_expect_same(script, "w");
+    script_part(script);
+    EXPECT_OK(script_signal(script, 0, "w", "old")); /* 5, 6 */
+    script_failover(script, 1);
+    EXPECT_OK(script_signal(script, 1, "w", "new")); /* 5, 6 */
+    script_decide(script, 1, NULL, 0);               /* 7 | 8 */
+    int64_t old_version = script_history(script, 0, "w", "")->events[4]->version;
+    int64_t new_version = script_history(script, 1, "w", "")->events[4]->version;
+    EXPECT(new_version > old_version);
+    script_heal(script);
+    script_expect_same(script, "w");
+    ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 5, old_version);
+    request->end_event = raw_end(script, 7, new_version);
+    EXPECT_EQ(count_raw(script, request), 1); /* 5 and 6 of the new one */
+    request = raw_request(script, run_id);
+    request->end_event = raw_end(script, 6, old_version);
+    EXPECT_EQ(count_raw(script, request), 4); /* 1 2 | 3 | 4 | 5 */
+    request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 4, old_version);
+    EXPECT(count_raw(script, request) >= 3); /* 5 6 | 7 | 8, perhaps more */
+    script_expect_same(script, "w");
+}
+
+TEST(peers_script, a_raw_history_reads_over_a_fork, "E-021")
+{
+    script_play(2, 0, play_raw_branches);
+}
+
+/* --- a peer of which nothing is true ---- */
+
+#define TASKS_MAX 8
+
+struct liar {
+    struct rpc_service *service;
+    struct grpc_server *server;
+    struct metrics *metrics;
+    struct arena *arena;
+    uint32_t shard;
+    ADMIN(ReplicationTask) *tasks[TASKS_MAX];
+    size_t count;
+    int64_t acknowledged; /* of the shard, as the cluster says */
+    unsigned raw_calls;
+    bool is_away; /* refuses to be asked for histories */
+};
+
+static struct error *
+lie_messages(struct rpc_call *call)
+{
+    struct liar *liar = call->door;
+    const ADMIN(GetReplicationMessagesRequest) *request =
+        (const ADMIN(GetReplicationMessagesRequest) *)call->request;
+    ADMIN(GetReplicationMessagesResponse) *response =
+        (ADMIN(GetReplicationMessagesResponse) *)call->response;
+    struct arena *arena = call->arena;
+    response->shard_messages = arena_zalloc(arena, 1, sizeof *response->shard_messages);
+    response->n_shard_messages = 1;
+    response->shard_messages[0] =
+        message_new(arena, ADMIN_TYPE(get_replication_messages_response__shard_messages_entry));
+    ADMIN(ReplicationMessages) *messages = message_new(arena, ADMIN_TYPE(replication_messages));
+    response->shard_messages[0]->key = (int32_t)liar->shard;
+    response->shard_messages[0]->value = messages;
+    int64_t after = -1;
+    for (size_t i = 0; i < request->n_tokens; i++) {
+        if (request->tokens[i]->shard_id != (int32_t)liar->shard)
+            continue;
+        after = request->tokens[i]->last_retrieved_message_id;
+        liar->acknowledged = request->tokens[i]->last_processed_message_id;
+    }
+    messages->replication_tasks = arena_zalloc(arena, TASKS_MAX, sizeof(void *));
+    messages->last_retrieved_message_id = after < 0 ? 0 : after;
+    for (size_t i = 0; i < liar->count; i++) {
+        if (liar->tasks[i]->source_task_id <= after)
+            continue;
+        messages->replication_tasks[messages->n_replication_tasks++] = liar->tasks[i];
+        messages->last_retrieved_message_id = liar->tasks[i]->source_task_id;
+    }
+    return NULL;
+}
+
+static struct error *
+lie_raw(struct rpc_call *call)
+{
+    struct liar *liar = call->door;
+    liar->raw_calls++;
+    if (liar->is_away)
+        return error_new(call->arena, ERR_UNAVAILABLE, "not now");
+    return errors_entity_not_exists(call->arena, NULL, "no such run");
+}
+
+static struct error *
+lie_domains(struct rpc_call *call)
+{
+    ADMIN(GetDomainReplicationMessagesResponse) *response =
+        (ADMIN(GetDomainReplicationMessagesResponse) *)call->response;
+    response->messages = message_new(call->arena, ADMIN_TYPE(replication_messages));
+    const ADMIN(GetDomainReplicationMessagesRequest) *request =
+        (const ADMIN(GetDomainReplicationMessagesRequest) *)call->request;
+    response->messages->last_retrieved_message_id =
+        presence_read_int64(request->last_retrieved_message_id).value;
+    return NULL;
+}
+
+static const struct rpc_method lies[] = {
+    {ADMIN_PATH("GetReplicationMessages"), lie_messages},
+    {ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), lie_raw},
+    {ADMIN_PATH("GetDomainReplicationMessages"), lie_domains},
+    {NULL, NULL},
+};
+
+static void
+liar_main(void *argument)
+{
+    struct liar *liar = argument;
+    struct arena *arena = arena_new(0);
+    struct rpc_table table = {.methods = lies, .door = liar};
+    liar->metrics = metrics_new();
+    liar->service = rpc_service_new(&table, 1, NULL, liar->metrics);
+    struct grpc_server_options door = {.address = "host0:" SIM_PORT,
+                                       .metrics = liar->metrics,
+                                       .service = rpc_service_port(liar->service)};
+    EXPECT_OK(grpc_server_open(&door, arena, &liar->server));
+    fiber_wait_uncancellable(); /* until it is crashed */
+}
+
+static API(HistoryEvent) *
+started_event(struct script *script, int64_t event_version)
+{
+    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
+    event->event_id = 1;
+    event->version = event_version;
+    event->task_id = 1;
+    event->event_time = presence_make_timestamp(script->arena, clock_wall());
+    event->attributes_case =
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES);
+    API(WorkflowExecutionStartedEventAttributes) *started =
+        message_new(script->arena, API_TYPE(workflow_execution_started_event_attributes));
+    started->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
+    started->workflow_type->name = "t";
+    started->task_list = message_new(script->arena, API_TYPE(task_list));
+    started->task_list->name = SCRIPT_LIST;
+    started->execution_start_to_close_timeout = presence_make_duration(script->arena, 3600);
+    started->task_start_to_close_timeout = presence_make_duration(script->arena, 10);
+    started->original_execution_run_id = UNKNOWN_RUN;
+    started->first_execution_run_id = UNKNOWN_RUN;
+    event->workflow_execution_started_event_attributes = started;
+    return event;
+}
+
+static API(HistoryEvent) *
+signal_event(struct script *script, int64_t event_id, int64_t event_version)
+{
+    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
+    event->event_id = event_id;
+    event->version = event_version;
+    event->task_id = event_id;
+    event->event_time = presence_make_timestamp(script->arena, clock_wall());
+    event->attributes_case =
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES);
+    event->workflow_execution_signaled_event_attributes =
+        message_new(script->arena, API_TYPE(workflow_execution_signaled_event_attributes));
+    event->workflow_execution_signaled_event_attributes->signal_name = "s";
+    return event;
+}
+
+static ADMIN(ReplicationTask) *
+lie(struct script *script, int64_t row, API(HistoryEvent) **events, size_t count)
+{
+    struct arena *arena = script->arena;
+    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
+    task->task_type = TASK(HISTORY_V2);
+    task->source_task_id = row;
+    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES);
+    ADMIN(HistoryTaskV2Attributes) *batch =
+        message_new(arena, ADMIN_TYPE(history_task_v2_attributes));
+    batch->domain_id = (char *)script->domain_id;
+    batch->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    batch->workflow_execution->workflow_id = "w";
+    batch->workflow_execution->run_id = UNKNOWN_RUN;
+    batch->version_history_items = arena_zalloc(arena, 1, sizeof(void *));
+    batch->version_history_items[0] =
+        raw_end(script, events[count - 1]->event_id, events[count - 1]->version);
+    batch->n_version_history_items = 1;
+    batch->events = message_new(arena, API_TYPE(data_blob));
+    batch->events->encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW);
+    batch->events->data = presence_make_bytes(thrift_encode_history(arena, events, count));
+    task->history_task_v2_attributes = batch;
+    return task;
+}
+
+static void
+start_liar(struct script *script, void *context)
+{
+    host_start(script->sim->hosts[0].host, liar_main, context);
+}
+
+/* Somebody else answers at the address of cluster 0 from now on. */
+static void
+begin_to_lie(struct script *script, struct liar *liar)
+{
+    liar->shard = shard_of("w");
+    script_crash(script, 0);
+    script_outside(script, start_liar, liar);
+}
+
+static void
+await_acknowledged(struct script *script, const struct liar *liar, int64_t row, int64_t time)
+{
+    int64_t limit = clock_monotonic() + time;
+    while (liar->acknowledged < row) {
+        EXPECT(clock_monotonic() < limit);
+        script_sleep(script, 100 * NS_PER_MS);
+    }
+}
+
+static size_t
+count_letters(struct script *script, const char *source)
+{
+    ADMIN(CountDLQMessagesRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(count_dlqmessages_request));
+    request->force_fetch = true;
+    ADMIN(CountDLQMessagesResponse) *response = NULL;
+    EXPECT_OK(script_admin(script, 1, "CountDLQMessages", request, count_dlqmessages_response,
+                           &response));
+    size_t count = 0;
+    for (size_t i = 0; i < response->n_history; i++) {
+        EXPECT_TEXT(response->history[i]->source_cluster, source);
+        EXPECT_EQ(response->history[i]->shard_id, shard_of("w"));
+        count += (size_t)response->history[i]->count;
+    }
+    return count;
+}
+
+static ADMIN(ReadDLQMessagesResponse) *
+read_letters(struct script *script, int32_t page_size, ProtobufCBinaryData token)
+{
+    ADMIN(ReadDLQMessagesRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(read_dlqmessages_request));
+    request->type = REPLICATION_QUEUE;
+    request->shard_id = (int32_t)shard_of("w");
+    request->source_cluster = "cluster0";
+    request->page_size = page_size;
+    request->next_page_token = token;
+    ADMIN(ReadDLQMessagesResponse) *response = NULL;
+    EXPECT_OK(
+        script_admin(script, 1, "ReadDLQMessages", request, read_dlqmessages_response, &response));
+    return response;
+}
+
+/* A batch whose events disagree in version; a good one behind it; one without versions, of an older
+ * Cadence. */
+static void
+play_poison(struct script *script)
+{
+    struct liar liar = {0};
+    API(HistoryEvent) *first[] = {started_event(script, 1), signal_event(script, 2, 11)};
+    API(HistoryEvent) *good[] = {started_event(script, 1)};
+    liar.tasks[0] = lie(script, 7, first, 2);
+    liar.tasks[1] = lie(script, 8, good, 1);
+    liar.tasks[2] = lie(script, 9, good, 1);
+    liar.tasks[2]->history_task_v2_attributes->n_version_history_items = 0;
+    liar.count = 3;
+    begin_to_lie(script, &liar);
+    await_acknowledged(script, &liar, 9, 30 * NS_PER_S);
+    EXPECT_EQ(count_letters(script, "cluster0"), 1);
+    EXPECT(script_history(script, 1, "w", UNKNOWN_RUN) != NULL); /* the stream went on */
+    ADMIN(ReadDLQMessagesResponse) *read = read_letters(script, 10, (ProtobufCBinaryData){0});
+    EXPECT_EQ(read->n_replication_tasks, 1);
+    EXPECT_EQ(read->replication_tasks[0]->source_task_id, 7);
+    EXPECT_EQ(read->n_replication_tasks_info, 1);
+    EXPECT_EQ(read->replication_tasks_info[0]->task_id, 7);
+    EXPECT_TEXT(read->replication_tasks_info[0]->workflow_execution->workflow_id, "w");
+    /* It will not be better: merging says why, and it stays; purging takes it away. */
+    ADMIN(MergeDLQMessagesRequest) *merge =
+        message_new(script->arena, ADMIN_TYPE(merge_dlqmessages_request));
+    merge->type = REPLICATION_QUEUE;
+    merge->shard_id = (int32_t)shard_of("w");
+    merge->source_cluster = "cluster0";
+    ADMIN(MergeDLQMessagesResponse) *merged = NULL;
+    EXPECT_KIND(
+        script_admin(script, 1, "MergeDLQMessages", merge, merge_dlqmessages_response, &merged),
+        ERR_BAD_REQUEST);
+    EXPECT_EQ(count_letters(script, "cluster0"), 1);
+    ADMIN(PurgeDLQMessagesRequest) *purge =
+        message_new(script->arena, ADMIN_TYPE(purge_dlqmessages_request));
+    purge->type = REPLICATION_QUEUE;
+    purge->shard_id = (int32_t)shard_of("w");
+    purge->source_cluster = "cluster0";
+    purge->inclusive_end_message_id =
+        presence_make_int64(script->arena, (struct maybe_int64){true, 6});
+    ADMIN(PurgeDLQMessagesResponse) *purged = NULL;
+    EXPECT_OK(
+        script_admin(script, 1, "PurgeDLQMessages", purge, purge_dlqmessages_response, &purged));
+    EXPECT_EQ(count_letters(script, "cluster0"), 1);
+    purge->inclusive_end_message_id =
+        presence_make_int64(script->arena, (struct maybe_int64){true, 7});
+    EXPECT_OK(
+        script_admin(script, 1, "PurgeDLQMessages", purge, purge_dlqmessages_response, &purged));
+    EXPECT_EQ(count_letters(script, "cluster0"), 0);
+}
+
+TEST(peers_script, a_batch_that_is_wrong_is_parked_and_the_stream_goes_on, "E-025", "E-047",
+     "E-071", "E-072")
+{
+    script_play(2, 0, play_poison);
+}
+
+/* A gap that the source cannot fill any more: the run is gone there. */
+static void
+play_gone(struct script *script)
+{
+    struct liar liar = {0};
+    API(HistoryEvent) *late[] = {signal_event(script, 5, 1)};
+    liar.tasks[0] = lie(script, 7, late, 1);
+    liar.count = 1;
+    begin_to_lie(script, &liar);
+    await_acknowledged(script, &liar, 7, 30 * NS_PER_S);
+    EXPECT(liar.raw_calls > 0);
+    EXPECT_EQ(count_letters(script, "cluster0"), 0);
+    EXPECT(script_history(script, 1, "w", UNKNOWN_RUN) == NULL);
+}
+
+TEST(peers_script, events_of_a_run_that_the_source_has_no_more_are_skipped, "E-061")
+{
+    script_play(2, 0, play_gone);
+}
+
+/* A domain that this cluster has not heard of: tried again, soon at first, then slowly, then
+ * parked, after five minutes. Then the domain is there, and merging applies what was parked. */
+static void
+play_patience(struct script *script)
+{
+    struct liar liar = {0};
+    API(HistoryEvent) *good[] = {started_event(script, 1)};
+    liar.tasks[0] = lie(script, 7, good, 1);
+    liar.tasks[0]->history_task_v2_attributes->domain_id = "99999999-2222-4333-8444-555555555555";
+    liar.count = 1;
+    begin_to_lie(script, &liar);
+    script_sleep(script, 120 * NS_PER_S);
+    EXPECT(liar.acknowledged < 7);
+    EXPECT_EQ(count_letters(script, "cluster0"), 0);
+    await_acknowledged(script, &liar, 7, 300 * NS_PER_S);
+    EXPECT_EQ(count_letters(script, "cluster0"), 1);
+}
+
+TEST(peers_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_parked, "E-065")
+{
+    script_play(2, 0, play_patience);
+}
+
+/* While the source cannot be asked for what is missing, nothing is parked. */
+static void
+play_silent(struct script *script)
+{
+    struct liar liar = {.is_away = true};
+    API(HistoryEvent) *late[] = {signal_event(script, 5, 1)};
+    liar.tasks[0] = lie(script, 7, late, 1);
+    liar.count = 1;
+    begin_to_lie(script, &liar);
+    script_sleep(script, 900 * NS_PER_S);
+    EXPECT(liar.acknowledged < 7);
+    EXPECT_EQ(count_letters(script, "cluster0"), 0);
+    liar.is_away = false;
+    await_acknowledged(script, &liar, 7, 60 * NS_PER_S);
+}
+
+TEST(peers_script, nothing_is_parked_while_the_source_cannot_be_asked, "E-060")
+{
+    script_play(2, 0, play_silent);
+}
+
+/* --- operators ---- */
+
+/* A cluster that lost a run (it was never told: the domain did not list it) is given it by hand. */
+static void
+play_resend(struct script *script)
+{
+    const char *run_id = script_start(script, 0, "w");
+    script_decide(script, 0, NULL, 0);
+    EXPECT(script_history(script, 2, "w", "") == NULL);
+    ADMIN(ResendReplicationTasksRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(resend_replication_tasks_request));
+    request->domain_id = (char *)script->domain_id;
+    request->remote_cluster = "cluster0";
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    request->workflow_execution->run_id = (char *)run_id;
+    ADMIN(ResendReplicationTasksResponse) *response = NULL;
+    EXPECT_OK(script_admin(script, 2, "ResendReplicationTasks", request,
+                           resend_replication_tasks_response, &response));
+    API(History) *history = script_history(script, 2, "w", "");
+    EXPECT(history != NULL);
+    EXPECT_EQ(history->n_events, 4);
+    request->remote_cluster = "nobody";
+    EXPECT_KIND(script_admin(script, 2, "ResendReplicationTasks", request,
+                             resend_replication_tasks_response, &response),
+                ERR_BAD_REQUEST);
+}
+
+TEST(peers_script, a_run_is_fetched_from_another_cluster_on_demand, "E-075")
+{
+    script_play(3, 2, play_resend);
+}
+
+/* What a row said once is made again of the history. */
+static void
+play_hydrate(struct script *script)
+{
+    const char *run_id = script_start(script, 0, "w");
+    script_decide(script, 0, NULL, 0);
+    ADMIN(GetDLQReplicationMessagesRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
+    ADMIN(ReplicationTaskInfo) *infos[2];
+    for (int i = 0; i < 2; i++) {
+        infos[i] = message_new(script->arena, ADMIN_TYPE(replication_task_info));
+        infos[i]->domain_id = (char *)script->domain_id;
+        infos[i]->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+        infos[i]->workflow_execution->workflow_id = "w";
+        infos[i]->workflow_execution->run_id = i == 0 ? (char *)run_id : UNKNOWN_RUN;
+        infos[i]->task_id = 77;
+        infos[i]->version = script_history(script, 0, "w", "")->events[0]->version;
+        infos[i]->first_event_id = 1;
+        infos[i]->next_event_id = 3;
+    }
+    request->task_infos = infos;
+    request->n_task_infos = 2;
+    ADMIN(GetDLQReplicationMessagesResponse) *response = NULL;
+    EXPECT_OK(script_admin(script, 0, "GetDLQReplicationMessages", request,
+                           get_dlqreplication_messages_response, &response));
+    EXPECT_EQ(response->n_replication_tasks, 1);
+    EXPECT_EQ(response->replication_tasks[0]->source_task_id, 77);
+    EXPECT_EQ(((const uint8_t *)blob_of(response->replication_tasks[0]).data)[0], 0x59);
+}
+
+TEST(peers_script, a_message_is_made_again_for_whoever_parked_it, "E-074")
+{
+    script_play(2, 0, play_hydrate);
+}
