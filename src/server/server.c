@@ -287,6 +287,31 @@ check_search(const void *context, const API(SearchAttributes) *attributes, const
     return api_check_search_attributes(&rules, attributes, domain_name, arena);
 }
 
+/* Events for the cluster where their run is active: on loop 0, where the peers are followed. */
+struct reapply_call {
+    struct server *server;
+    const struct reapply_message *message;
+    struct arena *arena;
+    struct error *err;
+};
+
+static void
+send_reapply_here(void *argument)
+{
+    struct reapply_call *call = argument;
+    call->err = call->server->runs_in == NULL
+                    ? error_new(call->arena, ERR_UNAVAILABLE, "No peer is followed now.")
+                    : runs_in_reapply(call->server->runs_in, call->message, call->arena);
+}
+
+static struct error *
+send_reapply(void *context, const struct reapply_message *message, struct arena *arena)
+{
+    struct reapply_call call = {.server = context, .message = message, .arena = arena};
+    struct error *err = loop_call(loop_at(0), send_reapply_here, &call, arena);
+    return err != NULL ? err : call.err;
+}
+
 static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
@@ -302,7 +327,11 @@ open_engine(struct server *server, struct arena *arena)
         .tasks = {.offer = offer_task, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
+<<<<<<< HEAD
         .archive = archive_port(server->archive),
+=======
+        .reapply = {.send = send_reapply, .context = server},
+>>>>>>> ndcout
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
@@ -579,8 +608,10 @@ server_stop(struct server *server, int64_t grace)
     } else if (server->system != NULL) {
         system_stop(server->system);
     }
-    if (server->runs_in != NULL)
-        runs_in_stop(server->runs_in);
+    struct runs_in *runs_in = server->runs_in;
+    server->runs_in = NULL;
+    if (runs_in != NULL)
+        runs_in_stop(runs_in);
     if (server->service != NULL)
         rpc_service_free(server->service);
     if (server->replication != NULL)
