@@ -327,11 +327,8 @@ open_engine(struct server *server, struct arena *arena)
         .tasks = {.offer = offer_task, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
-<<<<<<< HEAD
         .archive = archive_port(server->archive),
-=======
         .reapply = {.send = send_reapply, .context = server},
->>>>>>> ndcout
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
