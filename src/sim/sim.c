@@ -83,6 +83,7 @@ life_begin(struct life *life, struct sim_host *host)
         .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
+        .skips_time = host->sim->skips_time,
     };
     return server_start(&options, life->arena, &life->server);
 }
