@@ -90,8 +90,8 @@ const struct cli_command cli_change_commands[] = {
         .summary =
             "Resets many workflows: those that a query finds, or that a file lists. --dry_run "
             "only\nsays what would be done.",
-        .examples = "  cadenza workflow reset-batch --domain orders --query 'WorkflowType = "
-                    "\"greet\"' --reset_type FirstDecisionCompleted --reason drill --dry_run\n",
+        .examples = "  cadenza workflow reset-batch --domain orders --query 'WorkflowID = "
+                    "\"reset-7\"' --reset_type FirstDecisionCompleted --reason drill --dry_run\n",
         .flags = "domain reset_file query exclude_file exclude_query input_separator "
                  "input_parallelism skip_current_open skip_current_completed "
                  "skip_base_is_not_current only_non_deterministic dry_run " RESET_WHERE REMOTE,

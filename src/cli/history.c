@@ -6,7 +6,7 @@
 #include "cli/timeline.h"
 #include "fiber/clock.h"
 #include "fiber/file.h"
-#include "wire/presence.h"
+#include "wire/message.h"
 
 #define PAGE_SIZE    1000
 #define TIMEOUT      (10 * NS_PER_S)
@@ -26,7 +26,6 @@ history_open(struct cli_call *call, struct history_reader *reader)
 struct error *
 history_next(struct history_reader *reader, API(History) **page)
 {
-    static API(History) nothing = API_VALUE(HISTORY__INIT);
     API(WorkflowExecution) execution = API_VALUE(WORKFLOW_EXECUTION__INIT);
     API(GetWorkflowExecutionHistoryRequest)
     request = API_VALUE(GET_WORKFLOW_EXECUTION_HISTORY_REQUEST__INIT);
@@ -48,7 +47,8 @@ history_next(struct history_reader *reader, API(History) **page)
         return cli_advise(reader->call, err);
     const API(GetWorkflowExecutionHistoryResponse) *response =
         (const API(GetWorkflowExecutionHistoryResponse) *)answer;
-    *page = response->history != NULL ? response->history : &nothing;
+    *page = response->history != NULL ? response->history
+                                      : message_new(reader->call->arena, API_TYPE(history));
     reader->token = response->next_page_token;
     reader->is_over = response->next_page_token.len == 0;
     return NULL;

@@ -344,7 +344,8 @@ engine_hottest(struct engine *engine, const char *domain_id, size_t count_max, s
         for (size_t i = 0; i < call.count; i++)
             vector_push_in(&all, arena, call.rates[i]);
     }
-    qsort(all.items, all.count, sizeof *all.items, compare_rates);
+    if (all.count > 0)
+        qsort(all.items, all.count, sizeof *all.items, compare_rates);
     *rates = all.items;
     *count = all.count < count_max ? all.count : count_max;
     return NULL;

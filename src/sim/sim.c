@@ -84,6 +84,7 @@ life_begin(struct life *life, struct sim_host *host)
         .has_system_domains = host->sim->has_system_domains,
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
+        .skips_time = host->sim->skips_time,
     };
     return server_start(&options, life->arena, &life->server);
 }

@@ -194,7 +194,7 @@ def test_wrong_arguments_end_with_2_and_say_what_to_do(binary, folder):
         (("domain", "describe", "--do", "d", "--ct", "soon"), "--context_timeout"),
         (("domain", "describe", "d"), "one word too many"),
         (("group", "--clusters", "10"), "from 1 to 9"),
-        (("domain", "rename"), "cadenza domain register"),
+        (("domain", "rename"), "cadenza domain --help lists them"),
         (("domains",), "not a command"),
         (("--adress", "x", "domain", "list"), "did you mean --address?"),
         (("--domain", "d"), "no command is named"),

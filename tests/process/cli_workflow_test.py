@@ -1,4 +1,4 @@
-"""The workflow commands of the binary, beside the real `cadence` command line, with a real worker."""
+"""The workflow commands of the binary, beside the real `cadence` command line; with a worker."""
 
 import contextlib
 import json
@@ -192,7 +192,9 @@ def test_a_run_that_does_not_complete_ends_with_1(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cli = opened(binary, server)
         cli.start("w", "greet")
-        watching = threading.Thread(target=lambda: seen.append(cli.run("workflow", "ob", "-w", "w")))
+        watching = threading.Thread(
+            target=lambda: seen.append(cli.run("workflow", "ob", "-w", "w"))
+        )
         seen = []
         watching.start()
         time.sleep(0.2)
@@ -216,9 +218,7 @@ def test_queries_and_stacks_are_answered_by_the_worker(binary, folder):
         support.wait_until(lambda: paid() == {"paid": 1}, "the signal")
         assert cli("workflow", "stack", "-w", "w") == "greet\n  waits for a signal\n"
         assert "status" in json.loads(cli("workflow", "query-types", "-w", "w"))
-        assert "query-types lists" in cli(
-            "workflow", "query", "-w", "w", "--qt", "none", code=1
-        )
+        assert "query-types lists" in cli("workflow", "query", "-w", "w", "--qt", "none", code=1)
         cli("workflow", "signal", "-w", "w", "--name", "paid", "-i", '"done"')
         cli.wait_event("w", "WorkflowExecutionCompleted")
         assert "COMPLETED" in cli(*query, "--query_reject_condition", "not_open", code=1)
