@@ -1,6 +1,6 @@
 # The commands of the tree. What they do is in tools/; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: deb help build run test quick soak fuzz bench tsan debug format tidy clean
+.PHONY: deb help build run test quick soak fuzz bench profile tsan debug format tidy clean
 
 ARGS ?=
 
@@ -33,9 +33,15 @@ fuzz: ## every fuzzer for a minute; FUZZ_SECONDS=60
 	@tools/setup test
 	@tools/fuzz $(or $(FUZZ_SECONDS),60)
 
-bench: ## measures the release binary, writes docs/bench.md
+bench: ## measures the release binary, writes docs/bench.md and the table of docs/performance.md
 	@tools/setup test
 	@tools/bench $(ARGS)
+	@tools/budgets
+
+profile: ## a flame graph of the server under load: build/profile.svg; needs perf
+	@tools/setup build
+	@tools/build release
+	@tools/profile
 
 deb: build ## a Debian package in build/
 	@tools/package

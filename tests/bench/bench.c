@@ -3,8 +3,11 @@
  *   bench --address HOST:PORT --pid PID [--folder DIR] [--seconds N] [--workflows N] [--only N]
  *         [--questions N] [--limits]
  *   bench --address HOST:PORT --pid PID --workflows N --step start|decide|end
+ *   bench --address HOST:PORT --pid PID --workflows N --in-flight N [--payload N] [--activities N]
+ *   bench --address HOST:PORT --pid PID --signals SECONDS
  *
  * The second form takes N workflows a step on, all of them: a backlog is made of those that wait.
+ * The third and fourth print one line of JSON each, of one shape of load (shapes.h).
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
  * latency is counted in syncs. */
@@ -21,6 +24,7 @@
 #include "fiber/linux/linux.h"
 #include "limits.h"
 #include "net/load.h"
+#include "shapes.h"
 #include "storm.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
@@ -37,7 +41,8 @@
 
 struct bench {
     const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
-        *questions_text, *step;
+        *questions_text, *step, *in_flight_text, *payload_text, *activities_text, *signals_text;
+    int64_t in_flight, payload, activities, signals; /* of one shape; 0: another form */
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
@@ -290,12 +295,42 @@ measure_sync(struct bench *bench)
 }
 
 static void
+run_shape(struct bench *bench)
+{
+    struct workflows_options options = {
+        .address = bench->address,
+        .server_pid = bench->pid,
+        .count = (unsigned)bench->workflows,
+        .in_flight = (unsigned)bench->in_flight,
+        .pollers = bench->in_flight < 32 ? (unsigned)bench->in_flight : 32,
+        .connections = CONNECTIONS,
+        .payload = (size_t)bench->payload,
+        .activities = (unsigned)bench->activities,
+    };
+    shape_workflows(&options, bench->arena);
+}
+
+/* The forms that are not all tables. False: it is none. */
+static bool
+run_part(struct bench *bench)
+{
+    if (bench->step[0] != '\0')
+        run_step(bench);
+    else if (bench->signals > 0)
+        shape_signals(bench->address, bench->pid, bench->signals * NS_PER_S, bench->arena);
+    else if (bench->in_flight > 0)
+        run_shape(bench);
+    else
+        return false;
+    return true;
+}
+
+static void
 bench_main(void *argument)
 {
     struct bench *bench = argument;
     bench->arena = arena_new(0);
-    if (bench->step[0] != '\0') {
-        run_step(bench);
+    if (run_part(bench)) {
         arena_free(bench->arena);
         return;
     }
@@ -338,6 +373,10 @@ main(int count, char **arguments)
         .only_text = "0",
         .questions_text = "8",
         .step = "",
+        .in_flight_text = "0",
+        .payload_text = "128",
+        .activities_text = "1",
+        .signals_text = "0",
     };
     const struct flag flags[] = {
         {"address", "HOST:PORT", "The server.", &bench.address, NULL},
@@ -349,6 +388,10 @@ main(int count, char **arguments)
         {"questions", "N", "For lists, at a time, in the table with a storm of them.",
          &bench.questions_text, NULL},
         {"step", "NAME", "Takes workflows a step on: start, decide or end.", &bench.step, NULL},
+        {"in-flight", "N", "One shape: so many workflows at a time.", &bench.in_flight_text, NULL},
+        {"payload", "N", "One shape: bytes of input and results.", &bench.payload_text, NULL},
+        {"activities", "N", "One shape: of each workflow.", &bench.activities_text, NULL},
+        {"signals", "SECONDS", "One shape: signals to one workflow id.", &bench.signals_text, NULL},
         {"limits", NULL, "Only what limits of workflow ids cost.", NULL, &bench.is_limits},
         {0},
     };
@@ -363,9 +406,13 @@ main(int count, char **arguments)
         err == NULL && !wants_help &&
         text_parse_int64(slice_text(bench.pid_text), 1, INT32_MAX, &pid) &&
         text_parse_int64(slice_text(bench.seconds_text), 1, 3600, &seconds) &&
-        text_parse_int64(slice_text(bench.workflows_text), 10, 10000000, &bench.workflows) &&
+        text_parse_int64(slice_text(bench.workflows_text), 1, 10000000, &bench.workflows) &&
         text_parse_int64(slice_text(bench.only_text), 0, 256, &bench.only) &&
-        text_parse_int64(slice_text(bench.questions_text), 1, 10000, &bench.questions);
+        text_parse_int64(slice_text(bench.questions_text), 1, 10000, &bench.questions) &&
+        text_parse_int64(slice_text(bench.in_flight_text), 0, 10000, &bench.in_flight) &&
+        text_parse_int64(slice_text(bench.payload_text), 0, 1 << 20, &bench.payload) &&
+        text_parse_int64(slice_text(bench.activities_text), 1, 100000, &bench.activities) &&
+        text_parse_int64(slice_text(bench.signals_text), 0, 3600, &bench.signals);
     if (!is_good) {
         fprintf(stderr, "%s\n%s", err == NULL ? "" : err->message, command_line_help(&line, arena));
         return 2;

@@ -61,6 +61,7 @@ API(Payload) *part_payload(struct part *part, struct arena *arena);
 
 /* workers.c: fibers that poll, work and answer until the part is over; struct part as argument. */
 void part_poll_decisions(void *argument);
+void part_poll_sticky(void *argument);
 void part_poll_activities(void *argument);
 
 #endif

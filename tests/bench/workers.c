@@ -14,11 +14,11 @@
 #include "wire/presence.h"
 
 static API(Decision) *
-decide_activity(struct part *part, struct arena *arena)
+decide_activity(struct part *part, unsigned number, struct arena *arena)
 {
     API(ScheduleActivityTaskDecisionAttributes) *activity =
         message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
-    activity->activity_id = "0";
+    activity->activity_id = arena_format(arena, "%u", number);
     activity->activity_type = message_new(arena, API_TYPE(activity_type));
     activity->activity_type->name = "act";
     activity->domain = DOMAIN_NAME;
@@ -84,17 +84,44 @@ finish(struct part *part, const char *workflow_id)
     loop_post_answer(loop_at(end->part->index), &end->letter);
 }
 
+static API(TaskList) *
+sticky_list(struct part *part, struct arena *arena)
+{
+    API(TaskList) *list = message_new(arena, API_TYPE(task_list));
+    list->name = arena_format(arena, "%s-sticky", part->all->list);
+    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
+    return list;
+}
+
+/* A worker with a cache: what follows comes to its own list. */
+static API(StickyExecutionAttributes) *
+stick(struct part *part, struct arena *arena)
+{
+    if (part->options->activities <= 1)
+        return NULL;
+    API(StickyExecutionAttributes) *sticky =
+        message_new(arena, API_TYPE(sticky_execution_attributes));
+    sticky->worker_task_list = sticky_list(part, arena);
+    sticky->schedule_to_start_timeout = presence_make_duration(arena, 60);
+    return sticky;
+}
+
 static void
 answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
                 struct arena *arena)
 {
-    bool is_first = task->previous_started_event_id == NULL;
-    API(Decision) *decision = is_first ? decide_activity(part, arena) : decide_end(part, arena);
+    /* Its first decision is started with event 3, and each activity takes six events. */
+    unsigned number = (unsigned)(task->started_event_id - 3) / 6;
+    unsigned activities = part->options->activities == 0 ? 1 : part->options->activities;
+    bool is_first = number < activities;
+    API(Decision) *decision =
+        is_first ? decide_activity(part, number, arena) : decide_end(part, arena);
     API(RespondDecisionTaskCompletedRequest) *request =
         message_new(arena, API_TYPE(respond_decision_task_completed_request));
     request->task_token = task->task_token;
     request->decisions = &decision;
     request->n_decisions = 1;
+    request->sticky_attributes = stick(part, arena);
     request->identity = "bench";
     API(RespondDecisionTaskCompletedResponse) *response;
     struct error *err =
@@ -105,16 +132,15 @@ answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
         finish(part, task->workflow_execution->workflow_id);
 }
 
-void
-part_poll_decisions(void *argument)
+static void
+poll_decisions(struct part *part, bool is_sticky)
 {
-    struct part *part = argument;
     while (!part->is_over) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         API(PollForDecisionTaskRequest) *request =
             message_new(arena, API_TYPE(poll_for_decision_task_request));
         request->domain = DOMAIN_NAME;
-        request->task_list = part_list(part, arena);
+        request->task_list = is_sticky ? sticky_list(part, arena) : part_list(part, arena);
         request->identity = "bench";
         API(PollForDecisionTaskResponse) *task;
         struct error *err = part_call(part, "WorkerAPI/PollForDecisionTask", POLL_TIMEOUT, request,
@@ -124,6 +150,18 @@ part_poll_decisions(void *argument)
             answer_decision(part, task, arena);
     }
     latch_done(&part->polling);
+}
+
+void
+part_poll_decisions(void *argument)
+{
+    poll_decisions(argument, false);
+}
+
+void
+part_poll_sticky(void *argument)
+{
+    poll_decisions(argument, true);
 }
 
 static void

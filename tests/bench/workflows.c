@@ -22,7 +22,7 @@
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/presence.h"
 
-#define FINISH_TIMEOUT (120 * NS_PER_S)
+#define FINISH_TIMEOUT (900 * NS_PER_S)
 
 void
 part_note(struct part *part, const struct error *err)
@@ -195,7 +195,7 @@ open_part(void *argument)
     part->number_next = part->index;
     part->starters = memory_zalloc(part->options->count, sizeof *part->starters);
     part->is_finished = memory_zalloc(part->options->count, sizeof *part->is_finished);
-    part->pollers = memory_zalloc(2 * pollers, sizeof *part->pollers);
+    part->pollers = memory_zalloc(3 * pollers, sizeof *part->pollers);
     latch_init(&part->working, work_of(part));
     if (part->index == 0)
         register_domain(part);
@@ -207,9 +207,12 @@ start_pollers(struct part *part)
     enum workflows_step step = part->options->step;
     unsigned pollers = step == STEP_START ? 0 : share(part, part->options->pollers);
     unsigned kinds = step == STEP_DECIDE ? 1 : 2;
-    latch_init(&part->polling, kinds * pollers);
+    bool is_sticky = part->options->activities > 1;
+    latch_init(&part->polling, (kinds + is_sticky) * pollers);
     for (unsigned i = 0; i < pollers; i++) {
         part->pollers[part->poller_count++] = fiber_start("decisions", part_poll_decisions, part);
+        if (is_sticky)
+            part->pollers[part->poller_count++] = fiber_start("sticky", part_poll_sticky, part);
         if (kinds == 2)
             part->pollers[part->poller_count++] =
                 fiber_start("activities", part_poll_activities, part);

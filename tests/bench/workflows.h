@@ -24,6 +24,7 @@ struct workflows_options {
     unsigned pollers;     /* of decisions, and as many of activities */
     unsigned connections; /* each on a loop of its own */
     size_t payload;       /* bytes of input and results */
+    unsigned activities;  /* of each, one after the other, with a sticky list; 0: one, without */
 };
 
 struct workflows_result {

@@ -1,0 +1,12 @@
+/* shapes.h - single shapes of load, each printed as one line of JSON: for tools/budgets. */
+#ifndef CADENZA_TESTS_BENCH_SHAPES_H
+#define CADENZA_TESTS_BENCH_SHAPES_H
+
+#include "workflows.h"
+
+/* Workflows as the options say. Yields. */
+void shape_workflows(const struct workflows_options *options, struct arena *arena);
+/* Durable signals to one workflow id, for so many nanoseconds. Yields. */
+void shape_signals(const char *address, int server_pid, int64_t duration, struct arena *arena);
+
+#endif
