@@ -6,7 +6,7 @@
  * look), those that are not late are ready too, and the catch-up policy has the rest. */
 #include "schedule/inside.h"
 
-#define READY_MAX ((size_t)1000)   /* what is more waits behind the watermark */
+#define READY_MAX ((size_t)1000) /* what is more waits behind the watermark */
 #define COUNT_MAX (INT64_C(1) << 40)
 
 STORED(ScheduleFire) *
