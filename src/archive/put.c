@@ -5,11 +5,15 @@
 #include "archive/inside.h"
 #include "base/check.h"
 #include "base/farm.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "fiber/pool.h"
 #include "visibility/attributes.h"
 #include "wire/event_json.h"
 #include "wire/message.h"
 
+#define TURN_LOOK    (2 * NS_PER_MS)
+#define TURN_WAIT    (5 * NS_PER_S)
 #define INLINE_BYTES (16u * 1024) /* pages up to this are written on the loop */
 
 /* --- pages ---- */
@@ -156,16 +160,31 @@ put_kind(struct archive *archive, enum archive_kind kind, const struct archive_r
     return err;
 }
 
+/* Few at a time; who comes later waits a little, so that a turn is not lost to back-off. */
+static struct error *
+take_turn(struct archive *archive, struct arena *arena)
+{
+    for (int64_t end = clock_monotonic() + TURN_WAIT;;) {
+        if (atomic_fetch_add(&archive->puts, 1) < ARCHIVE_PUTS_MAX)
+            return NULL;
+        atomic_fetch_sub(&archive->puts, 1);
+        if (clock_monotonic() >= end)
+            return error_new(arena, ERR_BUSY, "enough runs are being archived");
+        struct error *err = fiber_sleep(TURN_LOOK, arena);
+        if (err != NULL)
+            return err;
+    }
+}
+
 struct error *
 archive_put(void *context, const struct archive_run *run, struct arena *arena)
 {
     struct archive *archive = context;
     check(run->domain_id[0] != '\0' && run->run_id[0] != '\0' && run->read != NULL);
-    if (atomic_fetch_add(&archive->puts, 1) >= ARCHIVE_PUTS_MAX) {
-        atomic_fetch_sub(&archive->puts, 1);
-        return error_new(arena, ERR_BUSY, "enough runs are being archived");
-    }
-    struct error *err = put_kind(archive, ARCHIVE_HISTORY, run, arena);
+    struct error *err = take_turn(archive, arena);
+    if (err != NULL)
+        return err;
+    err = put_kind(archive, ARCHIVE_HISTORY, run, arena);
     if (err == NULL)
         err = put_kind(archive, ARCHIVE_VISIBILITY, run, arena);
     atomic_fetch_sub(&archive->puts, 1);
