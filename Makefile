@@ -1,6 +1,6 @@
 # The commands of the tree. What they do is in tools/; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test quick soak fuzz bench profile tsan debug format tidy clean
+.PHONY: deb help build run test quick soak fuzz bench profile tsan debug format tidy clean
 
 ARGS ?=
 
@@ -42,6 +42,9 @@ profile: ## a flame graph of the server under load: build/profile.svg; needs per
 	@tools/setup build
 	@tools/build release
 	@tools/profile
+
+deb: build ## a Debian package in build/
+	@tools/package
 
 debug: ## an unoptimised binary with symbols at build/debug/bin/cadenza
 	@tools/setup build
