@@ -81,6 +81,7 @@ struct firing {
     /* As far as it is known, open. */
     STORED(ScheduleRun) **running;
     size_t running_count;
+    bool has_looked;
 };
 
 static void
@@ -115,6 +116,7 @@ look(struct firing *firing)
     }
     firing->running = open;
     firing->running_count = left;
+    firing->has_looked = true;
     return NULL;
 }
 
@@ -174,7 +176,9 @@ static struct error *
 fire_one(struct firing *firing, const STORED(ScheduleFire) *fire, bool *is_held)
 {
     API(ScheduleOverlapPolicy) policy = schedule_overlap(firing->task->policies, fire);
-    struct error *err = look(firing);
+    size_t limit = policy == OVERLAP(CONCURRENT) ? concurrency_limit(firing->task->policies) : 0;
+    bool has_room = firing->has_looked && firing->running_count < limit;
+    struct error *err = has_room ? NULL : look(firing);
     if (err != NULL)
         return err;
     size_t running = firing->running_count;
@@ -183,7 +187,7 @@ fire_one(struct firing *firing, const STORED(ScheduleFire) *fire, bool *is_held)
         return NULL;
     }
     if ((policy == OVERLAP(SKIP_NEW) && running > 0) ||
-        (policy == OVERLAP(CONCURRENT) && running >= concurrency_limit(firing->task->policies))) {
+        (policy == OVERLAP(CONCURRENT) && running >= limit)) {
         add_outcome(firing, END(SKIPPED));
         return NULL;
     }
