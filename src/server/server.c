@@ -1,6 +1,8 @@
 /* server.c - see server.h. */
 #include "server/server.h"
 
+#include "access/access.h"
+#include "audit/audit.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -14,7 +16,9 @@
 #include "settings/settings.h"
 #include "visibility/feed/feeder.h"
 
-#define RPC "services.frontend.rpc."
+#define RPC         "services.frontend.rpc."
+#define REDIRECTION "clusterGroupMetadata.clusterRedirectionPolicy."
+#define TARGET      "allDomainApisForwardingTargetCluster"
 
 struct server {
     struct server_options options;
@@ -31,7 +35,9 @@ struct server {
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
-    struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
+    struct audit *audit;
+    struct access *access; /* NULL: everybody may do everything */
+    struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct skipper *skipper;       /* NULL: time is not skipped */
@@ -280,18 +286,41 @@ close_engine(struct server *server)
     engine_close(engine);
 }
 
+/* Where there is another cluster, calls go on to the one that is active for them, unless the config
+ * says otherwise. */
+static struct forward_options
+forward_options(const struct server *server)
+{
+    const struct config *config = server->options.config;
+    struct forward_options options = {.target = config_text(config, REDIRECTION TARGET),
+                                      .tls = server->peer_tls};
+    bool is_known = forward_policy_find(config_text(config, REDIRECTION "policy"), &options.policy);
+    check(is_known); /* the config knows the names */
+    if (!cluster_group_has_peers(server->group))
+        options.policy = FORWARD_NOOP;
+    return options;
+}
+
 static void
 open_doors(struct server *server)
 {
+    server->audit = audit_new(&(struct audit_options){.store = server->options.store,
+                                                      .dynamic = server->options.dynamic,
+                                                      .access = server->access,
+                                                      .log = server->options.log});
     server->api = api_new(&(struct api_options){
         .domains = server->domains,
         .group = server->group,
         .dynamic = server->options.dynamic,
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
+        .access = server->access,
+        .audit = server->audit,
         .settings = server->settings,
         .phase = server->options.phase,
         .log = server->options.log,
+        .metrics = server->options.metrics,
+        .forward = forward_options(server),
         .store = server->options.store_port,
         .visibility = server->options.visibility,
         .registry = server->registry,
@@ -302,6 +331,9 @@ open_doors(struct server *server)
                                        replication_table(server->replication)};
     server->service =
         rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
+    if (server->access != NULL)
+        rpc_service_guard(server->service, access_check, server->access);
+    rpc_service_watch(server->service, audit_note, server->audit);
 }
 
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
@@ -314,6 +346,13 @@ configured_address(const struct config *config, struct arena *arena)
     bool is_v6 = strchr(host, ':') != NULL;
     return arena_format(arena, is_v6 ? "[%s]:%lld" : "%s:%lld", host,
                         (long long)config_integer(config, RPC "grpcPort"));
+}
+
+static bool
+is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0 ||
+           strncmp(address, "localhost:", 10) == 0;
 }
 
 static struct error *
@@ -330,7 +369,13 @@ open_port(struct server *server, struct arena *arena)
         .metrics = options->metrics,
         .service = rpc_service_port(server->service),
     };
-    return grpc_server_open(&door, arena, &server->grpc);
+    struct error *err = grpc_server_open(&door, arena, &server->grpc);
+    if (err == NULL && server->access == NULL && !is_loopback(grpc_server_address(server->grpc)))
+        log_warn(options->log,
+                 "Anybody who reaches this server may do everything: it listens beyond loopback "
+                 "and authorization.oauthAuthorizer.enable is false.",
+                 log_text("address", grpc_server_address(server->grpc)));
+    return err;
 }
 
 static struct error *
@@ -349,6 +394,12 @@ open_parts(struct server *server, struct arena *arena)
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
         err = open_domains(server, arena);
+    if (err == NULL)
+        err = access_open(&(struct access_options){.config = server->options.config,
+                                                   .dynamic = server->options.dynamic,
+                                                   .domains = server->domains,
+                                                   .log = server->options.log},
+                          arena, &server->access);
     if (err != NULL)
         return err;
     open_matching(server);
@@ -444,6 +495,10 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    if (server->audit != NULL)
+        audit_free(server->audit);
+    if (server->access != NULL)
+        access_free(server->access);
     if (server->feeder != NULL)
         feeder_stop(server->feeder);
     close_engine(server);

@@ -96,9 +96,11 @@ errors_domain_not_active(struct arena *arena, const char *domain,
     detail.active_cluster = presence_make_text(clusters->active);
     detail.active_clusters = texts_of(clusters->active_each);
     detail.n_active_clusters = clusters->active_count;
-    struct error *err = error_new(arena, ERR_DOMAIN_NOT_ACTIVE,
-                                  "Domain %s is active in cluster '%s', not here in '%s'.", domain,
-                                  detail.active_cluster, detail.current_cluster);
+    struct error *err =
+        error_new(arena, ERR_DOMAIN_NOT_ACTIVE,
+                  "Domain: %s is active in cluster: %s, while current cluster %s is "
+                  "a standby cluster.",
+                  domain, detail.active_cluster, detail.current_cluster);
     return errors_attach(err, &detail.base);
 }
 

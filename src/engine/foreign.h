@@ -1,0 +1,60 @@
+/* foreign.h - the door for facts: what other clusters decided becomes part of the runs here.
+ *
+ * A batch of events goes to the history that it extends, or forks a new one where it parts from
+ * what is here (ndc/decide.h); the history with the highest version is the run's, and the run with
+ * the newer history has the workflow id (ndc/runs.h). Nothing depends on the order in which batches
+ * come, nor on how often: applied twice is applied once. When a call returns without an error, what
+ * it says is durable. All yield. Errors: ERR_BAD_REQUEST, no cluster can have meant it and it will
+ * not be better next time: it is a dead letter; any other: it may be tried again. */
+#ifndef CADENZA_ENGINE_FOREIGN_H
+#define CADENZA_ENGINE_FOREIGN_H
+
+#include "engine/engine.h"
+#include "engine/ndc/decide.h"
+#include "uber/cadence/admin/v1/replication.pb-c.h"
+
+/* A batch as its source sent it. */
+struct foreign_events {
+    struct run_key key;
+    struct versions versions; /* of its branch at the source, to its last event at least */
+    API(HistoryEvent) *const *events;
+    size_t count;
+    /* If the last event continues the run as a new one: the first batch of that. Count 0: none. */
+    API(HistoryEvent) *const *begun_events;
+    size_t begun_count;
+};
+
+enum foreign_place {
+    FOREIGN_APPLIED, /* it is part of the run now, of its current history or of another */
+    FOREIGN_KNOWN,   /* it was before */
+    FOREIGN_LACKS,   /* events are missing: see gap; nothing was changed */
+};
+/* Both ends are not included; event id 0: from the first event on, or to the newest one. */
+struct foreign_gap {
+    struct run_key key;
+    struct version_item base, end;
+};
+struct foreign_outcome {
+    enum foreign_place place;
+    struct foreign_gap gap; /* texts live in the caller's arena */
+};
+
+must_use struct error *engine_apply_foreign(struct engine *engine,
+                                            const struct foreign_events *events,
+                                            struct arena *arena, struct foreign_outcome *outcome);
+
+/* The state of an activity that has no events yet (E-059). A run that is not here is FOREIGN_KNOWN:
+ * its events will come, and then such a state again. */
+must_use struct error *
+engine_apply_foreign_activity(struct engine *engine,
+                              const ADMIN(SyncActivityTaskAttributes) *activity,
+                              struct arena *arena, struct foreign_outcome *outcome);
+
+/* Events of a history that lost, or of a run that did, which clients caused: they happen again in
+ * the current run of the workflow id, each once (E-048 … E-053). The run is active here. `key`
+ * names the run that had them. */
+must_use struct error *engine_reapply(struct engine *engine, const struct run_key *key,
+                                      API(HistoryEvent) *const *events, size_t count,
+                                      struct arena *arena);
+
+#endif
