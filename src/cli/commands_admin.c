@@ -1,4 +1,5 @@
 /* commands_admin.c - the commands for those who run a server. */
+#include "cli/admin.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
@@ -63,6 +64,14 @@ const struct cli_command cli_admin_commands[] = {
         .run = cli_hot_workflows,
     },
     {
+        .words = "admin workflow show",
+        .summary = "Shows the history of a run, as workflow show does.",
+        .examples = "  cadenza admin workflow show --domain orders -w order-7\n",
+        .flags = "domain workflow_id run_id print_datetime print_raw_time print_event_version full "
+                 "event_id max_field_length output_filename reset_points_only " PRINTED REMOTE,
+        .run = cli_workflow_show,
+    },
+    {
         .words = "admin workflow refresh-tasks",
         .aliases = "rt",
         .summary = "Sends a workflow's tasks and timers again, where one seems lost.",
@@ -72,6 +81,64 @@ const struct cli_command cli_admin_commands[] = {
                    .request = API_TYPE(refresh_workflow_tasks_request),
                    .response = API_TYPE(refresh_workflow_tasks_response), .fields = ONE_RUN,
                    .done = "Refresh workflow task succeeded."),
+    },
+    {
+        .words = "admin workflow describe",
+        .aliases = "desc",
+        .summary = "Shows everything that the server keeps of a run, and the shard that has it.",
+        .examples = "  cadenza admin workflow describe --domain orders -w order-7\n",
+        .flags = PRINTED REMOTE,
+        .rpc = RPC(.path = ADMIN_API("DescribeWorkflowExecution"),
+                   .request = ADMIN_TYPE(describe_workflow_execution_request),
+                   .response = ADMIN_TYPE(describe_workflow_execution_response), .fields = ONE_RUN,
+                   .show = admin_show_run),
+    },
+    {
+        .words = "admin shard list",
+        .aliases = "l",
+        .summary = "Shows which host has which shard.",
+        .examples = "  cadenza admin shard list\n",
+        .flags = PRINTED REMOTE,
+        .rpc =
+            RPC(.path = ADMIN_API("DescribeShardDistribution"),
+                .request = ADMIN_TYPE(describe_shard_distribution_request),
+                .response = ADMIN_TYPE(describe_shard_distribution_response),
+                .fields = "page_size=shard_page_size page_id=page_id", .show = admin_show_shards),
+    },
+    {
+        .words = "admin shard closeShard",
+        .aliases = "clsh",
+        .summary = "Lets a shard be given up and taken anew, where it seems stuck.",
+        .examples = "  cadenza admin shard closeShard --shard_id 3\n",
+        .flags = REMOTE,
+        .rpc = RPC(.path = ADMIN_API("CloseShard"), .request = ADMIN_TYPE(close_shard_request),
+                   .response = ADMIN_TYPE(close_shard_response), .fields = "shard_id=shard_id!",
+                   .done = "The shard was closed; its next call takes it anew."),
+    },
+    {
+        .words = "admin history_host describe",
+        .aliases = "desc",
+        .summary = "Shows the host that has a shard or a workflow id: its shards and caches.",
+        .examples = "  cadenza admin history_host describe --workflow_id order-7\n",
+        .flags = PRINTED REMOTE,
+        .rpc = RPC(.path = ADMIN_API("DescribeHistoryHost"),
+                   .request = ADMIN_TYPE(describe_history_host_request),
+                   .response = ADMIN_TYPE(describe_history_host_response),
+                   .fields = "host_address=history_address shard_id=shard_id "
+                             "workflow_execution.workflow_id=workflow_id"),
+    },
+    {
+        .words = "admin queue describe",
+        .aliases = "desc",
+        .summary = "Shows what waits in a shard: its tasks, or its timers.",
+        .examples = "  cadenza admin queue describe --shard_id 3 --queue_type 2\n"
+                    "  cadenza admin queue describe --shard_id 3 --queue_type timer\n",
+        .flags = "queue_type " PRINTED REMOTE,
+        .rpc =
+            RPC(.path = ADMIN_API("DescribeQueue"), .request = ADMIN_TYPE(describe_queue_request),
+                .response = ADMIN_TYPE(describe_queue_response),
+                .fields = "shard_id=shard_id! cluster_name=queue_cluster",
+                .complete = admin_complete_queue, .show = admin_show_queue),
     },
     {
         .words = "admin history_host getshard",

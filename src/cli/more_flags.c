@@ -177,6 +177,12 @@ const struct cli_flag cli_more_flags[] = {
 
     /* administration */
     PLAIN("number_of_shards", NULL, "N", "How many shards the cluster has."),
+    PLAIN("shard_id", "sid", "N", "The shard."),
+    TEXT("shard_page_size", "pagesize", NULL, "N", "100", "How many to a page."),
+    TEXT("page_id", "page_id", NULL, "N", "0", "Which page; 0 is the first."),
+    PLAIN("history_address", "had", "HOST:PORT", "The host by its address."),
+    PLAIN("queue_type", NULL, "TYPE", "transfer (2) or timer (3)."),
+    TEXT("queue_cluster", "cluster", NULL, "CLUSTER", NULL, "The cluster it is worked on for."),
     TEXT("new_search_key", "search_attr_key", NULL, "KEY", NULL, "The search attribute."),
     TEXT("new_search_type", "search_attr_type", NULL, "TYPE", NULL,
          "String (0), Keyword (1), Int (2), Double (3), Bool (4), Datetime (5)."),
