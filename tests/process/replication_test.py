@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import statistics
 import sys
@@ -35,6 +36,7 @@ WORKFLOWS = 200
 FAILOVERS = 10
 LAGS = 200
 registry = Registry()
+logging.getLogger("cadence").setLevel(logging.CRITICAL)  # workers of a passive cluster are refused
 
 
 @registry.activity()
