@@ -11,6 +11,7 @@
 #include "fiber/loop.h"
 #include "matching/matching.h"
 #include "replication/domains_in.h"
+#include "replication/reapply.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
 #include "settings/settings.h"
@@ -37,6 +38,7 @@ struct server {
     struct tls *tls;             /* NULL: plain */
     struct audit *audit;
     struct access *access; /* NULL: everybody may do everything */
+    struct reapply_sender reapply;
     struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
@@ -241,6 +243,7 @@ static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
+    server->reapply = (struct reapply_sender){server->group, server->peer_tls};
     struct engine_options engine = {
         .store = options->store,
         .shard_count = shard_count(server),
@@ -252,6 +255,7 @@ open_engine(struct server *server, struct arena *arena)
         .tasks = {.offer = offer_task, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
+        .reapply = reapply_port_of(&server->reapply),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
