@@ -1,6 +1,6 @@
 # The commands of the tree. What they do is in tools/; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test quick soak fuzz bench tsan debug format tidy clean
+.PHONY: deb help build run test quick soak fuzz bench tsan debug format tidy clean
 
 ARGS ?=
 
@@ -36,6 +36,9 @@ fuzz: ## every fuzzer for a minute; FUZZ_SECONDS=60
 bench: ## measures the release binary, writes docs/bench.md
 	@tools/setup test
 	@tools/bench $(ARGS)
+
+deb: build ## a Debian package in build/
+	@tools/package
 
 debug: ## an unoptimised binary with symbols at build/debug/bin/cadenza
 	@tools/setup build

@@ -58,6 +58,14 @@ static const struct rpc_method methods[] = {
     {API_PATH("VisibilityAPI", "ListArchivedWorkflowExecutions"), api_list_archived_workflows},
     {API_PATH("VisibilityAPI", "CountWorkflowExecutions"), api_count_workflows},
     {ADMIN_PATH("AddSearchAttribute"), api_add_search_attribute},
+    {ADMIN_PATH("DescribeWorkflowExecution"), api_admin_describe_workflow},
+    {ADMIN_PATH("DescribeHistoryHost"), api_admin_describe_host},
+    {ADMIN_PATH("DescribeShardDistribution"), api_admin_describe_shards},
+    {ADMIN_PATH("CloseShard"), api_admin_close_shard},
+    {ADMIN_PATH("DescribeQueue"), api_admin_describe_queue},
+    {ADMIN_PATH("RemoveTask"), api_admin_remove_task},
+    {ADMIN_PATH("ResetQueue"), api_admin_reset_queue},
+    {ADMIN_PATH("RefreshWorkflowTasks"), api_admin_refresh_tasks},
     {ADMIN_PATH("DescribeCluster"), api_describe_cluster},
     {"/cadenza.admin.v1.VisibilityAPI/Rebuild", api_rebuild_visibility},
     {ADMIN_PATH("UpdateTaskListPartitionConfig"), api_update_task_list_partitions},
@@ -75,6 +83,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("RestoreOperationalDynamicConfig"), api_restore_dynamic_config},
     {ADMIN_PATH("ListOperationalDynamicConfig"), api_list_dynamic_config},
     {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
+    {"/cadenza.admin.v1.AuditAPI/ListAuditRecords", api_list_audit_records},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
 };
@@ -82,6 +91,9 @@ static const struct rpc_method methods[] = {
 struct rpc_table
 api_table(struct api *api)
 {
-    return (struct rpc_table){
-        .methods = methods, .door = api, .admit = api_admit, .refine = api_refine};
+    return (struct rpc_table){.methods = methods,
+                              .door = api,
+                              .admit = api_admit,
+                              .serve = api_serve,
+                              .refine = api_refine};
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "base/metrics.h"
 #include "cluster/group.h"
 #include "config/dynamic.h"
 #include "domain/domains.h"
@@ -28,6 +29,25 @@ struct api_store_port {
     void *context;
 };
 
+/* Which calls go on to the cluster that is active for them (G-042). */
+enum forward_policy {
+    FORWARD_NOOP, /* none */
+    FORWARD_SELECTED_APIS,
+    FORWARD_SELECTED_APIS_V2,
+    FORWARD_ALL_APIS,
+    FORWARD_ALL_APIS_V2,
+};
+struct forward_options {
+    enum forward_policy policy;
+    const char *target; /* all APIs: only while this cluster is active; NULL or "": always */
+    struct tls *const
+        *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
+};
+/* By its name in the config; false: there is no such policy. */
+must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
+
+struct access;
+struct audit;
 struct engine;
 struct matching;
 struct settings;
@@ -40,12 +60,16 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
+    struct access *access;         /* who may do what; NULL: everybody everything */
+    struct audit *audit;           /* what operators did; NULL: nobody keeps it */
     struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
     struct visibility *visibility; /* lists of runs */
     struct registry *registry;     /* search attributes */
     const _Atomic(enum server_phase) *phase;
-    const struct log *log; /* may be NULL */
+    const struct log *log;   /* may be NULL */
+    struct metrics *metrics; /* may be NULL */
     struct api_store_port store;
+    struct forward_options forward;
 };
 
 struct api;
@@ -63,6 +87,10 @@ must_use struct error *api_check_search_attributes(const struct search_rules *ru
 
 /* On a loop. */
 struct api *api_new(const struct api_options *options);
+/* Who may see which domains in lists; NULL: everybody all. */
+void api_set_access(struct api *api, struct access *access);
+/* Who keeps what operators did; NULL: nobody. */
+void api_set_audit(struct api *api, struct audit *audit);
 /* From now on calls are refused, and those that wait (polls, readers of history) end empty. Calls
  * about the server's health go on. Yields. */
 void api_drain(struct api *api);

@@ -1,5 +1,6 @@
 /* domain.c - DomainAPI: what clients ask of domains. Deciding is domain/'s; here is how answers
  * look. */
+#include "access/access.h"
 #include "api/inside.h"
 #include "domain/entries.h"
 #include "engine/engine.h"
@@ -86,14 +87,16 @@ api_list_domains(struct rpc_call *call)
     struct domain **found = arena_zalloc(call->arena, size + 1, sizeof *found);
     size_t count = domains_list(api_of(call)->options.domains, after, found, size + 1);
     response->domains = arena_zalloc(call->arena, count, sizeof *response->domains);
-    size_t bytes = 0;
-    while (response->n_domains < count && response->n_domains < size && bytes < PAGE_BYTES_MAX) {
-        const struct domain *domain = found[response->n_domains];
+    size_t bytes = 0, seen = 0;
+    for (; seen < count && seen < size && bytes < PAGE_BYTES_MAX; seen++) {
+        const struct domain *domain = found[seen];
+        if (!access_may_read(api_of(call)->options.access, call, domain))
+            continue; /* a page may be short, and others follow */
         response->domains[response->n_domains++] = show_domain(domain, call->arena);
         bytes += domain->bytes.length;
     }
-    if (response->n_domains < count) {
-        const char *last = found[response->n_domains - 1]->name;
+    if (seen < count) {
+        const char *last = found[seen - 1]->name;
         response->next_page_token =
             (ProtobufCBinaryData){.data = (uint8_t *)last, .len = strlen(last)};
     }

@@ -15,8 +15,6 @@
 #define HEADER_ISOLATION_GROUP "cadence-client-isolation-group"
 #define HEADER_CONSISTENCY     "cadenza-consistency" /* beyond Cadence */
 #define HEADER_WORKER_GROUP    "cadence-worker-isolation-group"
-#define HEADER_FORWARDED_BY    "cadence-forwarding-cluster"
-#define HEADER_PARTITION       "cadence-workflow-partition-config"
 #define PARTITION_GROUP        "isolation-group"
 
 /* What is known of the clients that say who they are. */
@@ -71,12 +69,28 @@ forwarded_group(const struct rpc_call *call)
     return object_end(&reader) ? group : "";
 }
 
+bool
+api_is_forwarded(const struct rpc_call *call)
+{
+    return grpc_call_header(call->grpc, HEADER_FORWARDED_BY).length > 0;
+}
+
+struct slice
+api_forwarded_partition(const struct rpc_call *call)
+{
+    const char *group = read_header(call, HEADER_ISOLATION_GROUP);
+    if (group[0] == '\0')
+        return (struct slice){0};
+    struct json_writer writer = object_write_begin(call->arena, 1, strlen(group));
+    object_write_text(&writer, PARTITION_GROUP, group);
+    return object_write_end(&writer);
+}
+
 void
 api_caller_partition(const struct rpc_call *call, struct caller_partition *partition)
 {
-    bool is_forwarded = grpc_call_header(call->grpc, HEADER_FORWARDED_BY).length > 0;
     const char *group =
-        is_forwarded ? forwarded_group(call) : read_header(call, HEADER_ISOLATION_GROUP);
+        api_is_forwarded(call) ? forwarded_group(call) : read_header(call, HEADER_ISOLATION_GROUP);
     *partition = (struct caller_partition){
         .keys = {PARTITION_GROUP}, .values = {group}, .count = group[0] == '\0' ? 0 : 1};
 }
@@ -185,19 +199,25 @@ caller_check_strong_queries(const struct caller *caller, struct arena *arena)
 
 /* What is wrong with the JSON means that no flag is set. */
 static bool
-wants_already_completed(const struct rpc_call *call)
+has_feature_flag(const struct rpc_call *call, const char *flag)
 {
     bool is_enabled = false;
     struct slice flags = grpc_call_header(call->grpc, HEADER_FEATURE_FLAGS);
     struct json_reader reader = object_begin(flags, call->arena);
     const char *name;
     while (object_next(&reader, &name)) {
-        if (strcmp(name, "workflowExecutionAlreadyCompletedErrorEnabled") == 0)
+        if (strcmp(name, flag) == 0)
             object_flag(&reader, &is_enabled);
         else
             object_skip(&reader);
     }
     return object_end(&reader) && is_enabled;
+}
+
+bool
+api_caller_forwards(const struct rpc_call *call)
+{
+    return has_feature_flag(call, "autoforwardingEnabled");
 }
 
 struct error *
@@ -207,7 +227,8 @@ api_refine(struct rpc_call *call, struct error *err)
         return err;
     struct caller caller = api_caller(call);
     const struct client *client = find_client(caller.name);
-    bool is_known = client != NULL && wants_already_completed(call) &&
+    bool is_known = client != NULL &&
+                    has_feature_flag(call, "workflowExecutionAlreadyCompletedErrorEnabled") &&
                     version_is_within(caller.feature_version, client->already_completed, 1);
     return is_known ? err
                     : errors_entity_not_exists(call->arena, NULL,

@@ -8,13 +8,14 @@
 
 /* What belongs to one loop of the process. */
 struct api_loop {
-    struct list parked; /* struct parked: calls that wait here */
-    struct latch open;  /* as many */
-    struct map *askers; /* query id → struct asker: queries that wait for an answer */
-    size_t asked_bytes; /* of them, about */
-    unsigned diagnoses; /* that were asked for here */
-    bool is_diagnosing; /* a fiber works on them */
-    struct map *quotas; /* kind and domain → struct quota; NULL: none was asked for yet */
+    struct list parked;         /* struct parked: calls that wait here */
+    struct latch open;          /* as many */
+    struct map *askers;         /* query id → struct asker: queries that wait for an answer */
+    size_t asked_bytes;         /* of them, about */
+    unsigned diagnoses;         /* that were asked for here */
+    bool is_diagnosing;         /* a fiber works on them */
+    struct grpc_client **peers; /* by cluster of the group, made when needed; NULL: none yet */
+    struct map *quotas;         /* kind and domain → struct quota; NULL: none was asked for yet */
 };
 
 struct api {
@@ -23,7 +24,8 @@ struct api {
     struct api_loop *loops; /* one each */
     unsigned loop_count;
     struct quotas *quotas;
-    uint8_t *quota_kinds; /* by index of the method */
+    uint8_t *quota_kinds;           /* by index of the method */
+    struct forward_method *forward; /* by index of the method */
 };
 
 /* The api that a call came to. */
@@ -105,6 +107,26 @@ must_use struct error *quota_check(struct rpc_call *call, const char *domain);
 must_use struct error *quota_check_list(struct rpc_call *call, const char *domain,
                                         enum dynamic_key key);
 
+/* --- calls that another cluster answers (forward.c) ----------------------------------------------
+ */
+
+void forward_init(struct api *api);
+/* On each loop, then once. */
+void forward_close_here(struct api *api);
+void forward_free(struct api *api);
+/* The hook of the table: here, or where the workflow is active. */
+struct error *api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
+/* Does the caller want every call to be answered where the workflow is active? */
+bool api_caller_forwards(const struct rpc_call *call);
+/* The group that the caller says it is in, as a call that goes on to another cluster says it;
+ * empty: none. */
+struct slice api_forwarded_partition(const struct rpc_call *call);
+/* Did another cluster send the call on? */
+bool api_is_forwarded(const struct rpc_call *call);
+/* The header by which it says so. */
+#define HEADER_FORWARDED_BY "cadence-forwarding-cluster"
+#define HEADER_PARTITION    "cadence-workflow-partition-config"
+
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
@@ -130,7 +152,16 @@ struct error *api_list_failover_history(struct rpc_call *call);
 struct error *api_get_async_configuration(struct rpc_call *call);
 struct error *api_update_async_configuration(struct rpc_call *call);
 struct error *api_backup(struct rpc_call *call);
+struct error *api_admin_describe_workflow(struct rpc_call *call);
+struct error *api_admin_describe_host(struct rpc_call *call);
+struct error *api_admin_describe_shards(struct rpc_call *call);
+struct error *api_admin_close_shard(struct rpc_call *call);
+struct error *api_admin_describe_queue(struct rpc_call *call);
+struct error *api_admin_refresh_tasks(struct rpc_call *call);
+struct error *api_admin_remove_task(struct rpc_call *call);
+struct error *api_admin_reset_queue(struct rpc_call *call);
 struct error *api_hot_workflows(struct rpc_call *call);
+struct error *api_list_audit_records(struct rpc_call *call);
 struct error *api_get_dynamic_config(struct rpc_call *call);
 struct error *api_update_dynamic_config(struct rpc_call *call);
 struct error *api_restore_dynamic_config(struct rpc_call *call);

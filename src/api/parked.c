@@ -79,6 +79,7 @@ api_new(const struct api_options *options)
     api->options = *options;
     api->loop_count = loop_count();
     quota_init(api);
+    forward_init(api);
     api->loops = memory_zalloc(api->loop_count, sizeof *api->loops);
     for (unsigned i = 0; i < api->loop_count; i++) {
         list_init(&api->loops[i].parked);
@@ -86,6 +87,18 @@ api_new(const struct api_options *options)
         api->loops[i].askers = map_new();
     }
     return api;
+}
+
+void
+api_set_access(struct api *api, struct access *access)
+{
+    api->options.access = access;
+}
+
+void
+api_set_audit(struct api *api, struct audit *audit)
+{
+    api->options.audit = audit;
 }
 
 /* Hurrying one may end it, and nobody else. */
@@ -113,6 +126,7 @@ wait_for_all(void *argument)
 {
     struct api *api = argument;
     latch_wait(&api_here(api)->open);
+    forward_close_here(api);
 }
 
 void
@@ -122,6 +136,7 @@ api_free(struct api *api)
     for (unsigned i = 0; i < api->loop_count; i++)
         map_free(api->loops[i].askers);
     quota_free(api);
+    forward_free(api);
     memory_free(api->loops);
     memory_free(api);
 }

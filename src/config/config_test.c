@@ -320,6 +320,30 @@ TEST(config, where_old_and_new_name_are_given_the_new_one_wins)
                         "gives clusterGroupMetadata.primaryClusterName a second time");
 }
 
+TEST(config, every_policy_of_forwarding_is_known_and_others_are_refused, "G-042")
+{
+    static const char *const policies[] = {
+        "noop", "selected-apis-forwarding", "selected-apis-forwarding-v2",
+        "all-domain-apis-forwarding", "all-domain-apis-forwarding-v2"};
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (size_t i = 0; i < array_length(policies); i++) {
+        struct config *config =
+            config_of(arena_format(arena,
+                                   "clusterGroupMetadata: {clusterRedirectionPolicy: {policy: %s, "
+                                   "allDomainApisForwardingTargetCluster: west}}\n",
+                                   policies[i]),
+                      arena);
+        EXPECT_TEXT(config_text(config, "clusterGroupMetadata.clusterRedirectionPolicy.policy"),
+                    policies[i]);
+        config_free(config);
+    }
+    expect_refused_with(
+        "clusterGroupMetadata: {clusterRedirectionPolicy: {policy: everything}}\n",
+        "test.yaml:1: clusterGroupMetadata.clusterRedirectionPolicy.policy: expected one of: noop "
+        "selected-apis-forwarding selected-apis-forwarding-v2 all-domain-apis-forwarding "
+        "all-domain-apis-forwarding-v2, got 'everything'");
+}
+
 /* --- flags --------------------------------------------------------------------------------------
  */
 

@@ -250,6 +250,13 @@
       "How long a task waits for a poller of its isolation group.")                                \
     X(DYNAMIC_ISOLATION_WINDOW, "matching.taskIsolationPollerWindow", KEY_DURATION, "2s",          \
       "domainName taskListName taskType",                                                          \
-      "A group without a poller for this long is not waited for.")
+      "A group without a poller for this long is not waited for.")                                 \
+    X(DYNAMIC_AUTO_FORWARDING, "system.enableDomainNotActiveAutoForwarding", KEY_FLAG, "true",     \
+      "domainName",                                                                                \
+      "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
+    X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
+      "false", "", "Calls that are not authorized are logged, and let in.")                        \
+    X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
+      "Records of operators' calls that are kept.")
 
 #endif

@@ -108,8 +108,11 @@
     X("clusterGroupMetadata.clusterRedirectionPolicy.policy",                                      \
       ONE_OF("noop selected-apis-forwarding selected-apis-forwarding-v2 "                          \
              "all-domain-apis-forwarding all-domain-apis-forwarding-v2"),                          \
-      "all-domain-apis-forwarding", "What is forwarded to the active cluster.")                    \
-    X("clusterGroupMetadata.clusterRedirectionPolicy.**", IGNORED, "",                             \
+      "selected-apis-forwarding-v2",                                                               \
+      "Which calls go on to the cluster that is active for them; noop where there is no other.")   \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.allDomainApisForwardingTargetCluster", TEXT,  \
+      "", "With all-domain-apis-forwarding: only while this cluster is active; empty: always.")    \
+    X("clusterGroupMetadata.clusterRedirectionPolicy.toDC", IGNORED, "",                           \
       "A call goes to the cluster that is active for it.")                                         \
     X("clusterGroupMetadata.enableGlobalDomain", IGNORED, "", "Global domains are always on.")     \
     X("dynamicconfig.client", ONE_OF("filebased configstore openfeature memory nop"), "filebased", \
@@ -119,9 +122,23 @@
       "How often to look whether it changed; every half second at least.")                         \
     X("dynamicconfig.configstore.**", IGNORED, "", "Dynamic settings come from a file.")           \
     X("dynamicconfig.openfeature.**", IGNORED, "", "Dynamic settings come from a file.")           \
-    X("authorization.oauthAuthorizer.enable", ONLY_FALSE, "false",                                 \
-      "Tokens are not checked yet; starting would let everybody in.")                              \
-    X("authorization.**", IGNORED, "", "Tokens are not checked yet.")                              \
+    X("authorization.oauthAuthorizer.enable", FLAG, "false",                                       \
+      "Whether callers need a token (JWT), in the header cadence-authorization.")                  \
+    X("authorization.oauthAuthorizer.maxJwtTTL", INTEGER(1, INT32_MAX), "86400",                   \
+      "A token that lives longer is refused; seconds.")                                            \
+    X("authorization.oauthAuthorizer.clockSkew", DURATION, "30s",                                  \
+      "How much the clocks of those who make tokens may differ.")                                  \
+    X("authorization.oauthAuthorizer.jwtCredentials.algorithm", ONE_OF("RS256"), "RS256",          \
+      "How tokens are signed.")                                                                    \
+    X("authorization.oauthAuthorizer.jwtCredentials.publicKey", TEXT, "",                          \
+      "PEM file of the key that tokens without a key id are signed with.")                         \
+    X("authorization.oauthAuthorizer.provider.jwksURL", TEXT, "",                                  \
+      "File with the keys that other tokens are signed with, as JSON (RFC 7517).")                 \
+    X("authorization.oauthAuthorizer.provider.groupsAttributePath", TEXT, "",                      \
+      "Where those say their groups: members of members, a.b; empty: groups.")                     \
+    X("authorization.oauthAuthorizer.provider.adminAttributePath", TEXT, "",                       \
+      "Where those say that they may do everything; empty: admin.")                                \
+    X("authorization.noopAuthorizer.**", IGNORED, "", "It is what there is without another.")      \
     X("archival.**", IGNORED, "", "Nothing is archived yet.")                                      \
     X("asyncWorkflowQueues.**", IGNORED, "", "No Kafka is needed.")                                \
     X("blobstore.**", IGNORED, "", "Nothing is kept outside the data folder.")                     \

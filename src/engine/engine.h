@@ -49,7 +49,6 @@ must_use struct error *engine_open(const struct engine_options *options, struct 
 /* Stops all shards; nobody calls any more. Deaf to cancel. */
 void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
-uint32_t engine_shard_count(const struct engine *engine);
 /* The shard itself, for those who are on its loop (route_to_shard). */
 struct shard *engine_shard(struct engine *engine, uint32_t number);
 
@@ -65,6 +64,27 @@ must_use struct error *engine_visible_wait(struct engine *engine, struct arena *
 /* Makes the lists anew from all runs, shard by shard. *runs: how many there are. */
 must_use struct error *engine_visible_rebuild(struct engine *engine, struct arena *arena,
                                               uint64_t *runs);
+
+/* --- for those who run it ------------------------------------------------------------------------
+ */
+
+/* A run from inside, as JSON: as it is in memory, and as the store has it (NULL: not yet). */
+struct run_inspection {
+    uint32_t shard;
+    const char *in_memory, *in_store;
+};
+must_use struct error *engine_inspect_run(struct engine *engine, const struct run_key *key,
+                                          struct arena *arena, struct run_inspection *inspection);
+/* Error also: ERR_BAD_REQUEST, there is no such shard. */
+must_use struct error *engine_shard_state(struct engine *engine, uint32_t number,
+                                          struct arena *arena, struct shard_state *state);
+/* Gives the shard up: what is known of it in memory is forgotten, and whoever takes it next, this
+ * process at once if nobody else may, reads it anew. Error as above. */
+must_use struct error *engine_close_shard(struct engine *engine, uint32_t number,
+                                          struct arena *arena);
+uint32_t engine_shard_count(const struct engine *engine);
+/* The name of this process in the records of its shards. */
+const char *engine_host(const struct engine *engine);
 
 /* --- clients ------------------------------------------------------------------------------------
  */
@@ -111,6 +131,15 @@ must_use struct error *engine_hottest(struct engine *engine, const char *domain_
 must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
                                        struct arena *arena,
                                        API(DescribeWorkflowExecutionResponse) *response);
+
+/* What a run belongs to: the cluster attribute that it was started with; NULL: none, so its domain
+ * decides. Texts live in the arena. */
+struct run_home {
+    const char *scope, *name;
+    bool is_open;
+};
+must_use struct error *engine_home(struct engine *engine, const struct run_key *key,
+                                   struct arena *arena, struct run_home *home);
 
 /* --- history ------------------------------------------------------------------------------------
  */

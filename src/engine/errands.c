@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "engine/inside.h"
+#include "engine/ndc/versions.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
 
@@ -42,6 +43,16 @@ errand_is_void(const struct error *err)
            (err->kind == ERR_ENTITY_NOT_EXISTS || err->kind == ERR_ALREADY_COMPLETED);
 }
 
+/* A row of a history that lost has a lower version than what stands in its place now (E-007). */
+bool
+errand_fits(const struct errand_walk *walk, int64_t event_version)
+{
+    bool fits = event_version <= walk->errand->transfer->event_version;
+    if (!fits)
+        mark("errand_of_lost_history");
+    return fits;
+}
+
 /* --- signals and cancel requests ---- */
 
 struct external_view {
@@ -57,9 +68,10 @@ look_external(void *context, struct step *step)
     const struct run *run = mutation_run(step->mutation);
     const STORED(PendingExternal) *external =
         run_find_external(run, view->walk->errand->transfer->schedule_id);
-    view->external = run_is_open(run) && external != NULL
-                         ? message_copy(view->walk->arena, &external->base)
-                         : NULL;
+    view->external =
+        run_is_open(run) && external != NULL && errand_fits(view->walk, external->event_version)
+            ? message_copy(view->walk->arena, &external->base)
+            : NULL;
     return NULL;
 }
 
@@ -215,6 +227,27 @@ decide_child_closed(void *context, struct step *step)
     return command_child_closed(step, row->schedule_id, &close);
 }
 
+/* Is the run closed by this very event? It may be open again: then another history won. */
+static void
+look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct errand_walk *walk = context;
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    if (run_is_open(run) || run_last_version(run) != row->event_version)
+        walk->is_void = true;
+}
+
+static struct error *
+check_closed(struct errand_walk *walk)
+{
+    if (walk->errand->transfer->event_version == VERSION_NONE)
+        return NULL; /* a domain of one cluster: there is one history */
+    struct error *err = engine_look(walk->engine, &walk->source, look_closed, walk, walk->arena);
+    if (walk->is_void)
+        mark("errand_of_lost_history");
+    return errand_is_void(err) ? NULL : err; /* it may be gone by its age */
+}
+
 static struct error *
 tell_parent(struct errand_walk *walk)
 {
@@ -224,7 +257,10 @@ tell_parent(struct errand_walk *walk)
         return error_new(walk->arena, ERR_CORRUPT, "a row for a parent that names none");
     struct run_key key = {parent->domain_id, parent->workflow_execution->workflow_id,
                           parent->workflow_execution->run_id};
-    struct error *err = errand_step_target(walk, &key, decide_child_closed, (void *)row);
+    struct error *err = check_closed(walk);
+    if (err != NULL || walk->is_void)
+        return err;
+    err = errand_step_target(walk, &key, decide_child_closed, (void *)row);
     mark(err == NULL ? "parent_told" : "parent_not_told");
 #ifdef CADENZA_PLANT_parent_told_or_not
     return NULL;

@@ -48,6 +48,9 @@ look_parent(void *context, struct step *step)
     const STORED(PendingChild) *child =
         run_find_child(run, view->walk->errand->transfer->schedule_id);
     view->is_open = run_is_open(run);
+    if (child != NULL && child->started_id == EVENT_NONE &&
+        !errand_fits(view->walk, child->event_version))
+        child = NULL;
     view->child = child == NULL ? NULL : message_copy(arena, &child->base);
     view->domain_name = arena_text(arena, step->facts->domain->name);
     const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
@@ -237,6 +240,8 @@ look_children(void *context, struct step *step)
     vector_of(STORED(PendingChild) *) all = {0};
     size_t cursor = 0;
     void *value;
+    if (run_is_open(run))
+        return NULL; /* the history that closed it has lost */
     while (map64_next(run->children, &cursor, NULL, &value)) {
         STORED(PendingChild) *child = value;
         if (child->started_id != EVENT_NONE && child->parent_close_policy != POLICY(ABANDON) &&

@@ -31,9 +31,12 @@ struct errand_walk {
     struct engine *engine;
     struct errand *errand;
     struct run_key source; /* whose row it is */
+    bool is_void;          /* nothing is to be done: the row is of a history that lost */
     struct arena *arena;
 };
 typedef struct error *decide_function(void *context, struct step *step);
+/* May the row be about a record with this version? Else it is of a history that lost (E-007). */
+bool errand_fits(const struct errand_walk *walk, int64_t event_version);
 /* A step of the run whose row it is, as long as the shard is the one that has the row. */
 must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
                                           void *context);

@@ -108,8 +108,10 @@ link_submit(struct client_link *link, struct client_call *call)
         fiber_wake(link->pipe.fiber);
         return false;
     }
-    if (link->stream_count == 0)
+    if (link->stream_count == 0) {
         link->heard = clock_monotonic(); /* the silence before it means nothing */
+        fiber_wake(link->pipe.fiber);    /* from now on silence counts */
+    }
     list_push_back(&link->streams, &stream->node);
     link->stream_count++;
     call->stream = stream;

@@ -76,6 +76,10 @@ struct slice grpc_call_path(const struct grpc_call *call);
 struct slice grpc_call_request(const struct grpc_call *call); /* while the handler runs */
 /* A request header, empty if absent; name in lower case. */
 struct slice grpc_call_header(const struct grpc_call *call, const char *name);
+/* All of them but grpc-timeout and those of HTTP/2 (":path"), in the call's own order. They point
+ * into the call. */
+const struct grpc_header *grpc_call_headers(const struct grpc_call *call, struct arena *arena,
+                                            size_t *count);
 /* Monotonic; always set. */
 int64_t grpc_call_deadline(const struct grpc_call *call);
 bool grpc_call_has_timeout(const struct grpc_call *call); /* did the client send grpc-timeout? */

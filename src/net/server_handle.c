@@ -28,6 +28,12 @@ grpc_call_header(const struct grpc_call *call, const char *name)
     return header_find(call->headers, slice_text(name));
 }
 
+const struct grpc_header *
+grpc_call_headers(const struct grpc_call *call, struct arena *arena, size_t *count)
+{
+    return header_list(call->headers, arena, count);
+}
+
 int64_t
 grpc_call_deadline(const struct grpc_call *call)
 {

@@ -92,6 +92,8 @@ void header_add(struct header_gather *gather, struct slice name, struct slice va
 /* The block, new or known, with one more reference. `service_name` is what rpc-service must be. */
 struct header_block *header_end(struct header_gather *gather, struct slice service_name);
 struct slice header_find(const struct header_block *block, struct slice name);
+struct grpc_header *header_list(const struct header_block *block, struct arena *arena,
+                                size_t *count);
 /* Takes one reference back. */
 void header_release(struct header_gather *gather, struct header_block *block);
 void header_gather_free(struct header_gather *gather);

@@ -36,8 +36,12 @@ struct service_loop {
 struct rpc_service {
     const struct log *log;
     struct metrics *metrics;
-    struct map *by_path; /* path → struct method_state */
-    struct arena *arena; /* of the service's own life */
+    struct map *by_path;                                          /* path → struct method_state */
+    struct arena *arena;                                          /* of the service's own life */
+    struct error *(*guard)(void *context, struct rpc_call *call); /* NULL: nobody is asked */
+    void *guard_context;
+    void (*ended)(void *context, struct rpc_call *call, const struct error *err); /* or NULL */
+    void *ended_context;
     struct service_loop *loops;
     unsigned loop_count;
 };
@@ -101,6 +105,23 @@ rpc_service_new(const struct rpc_table *tables, size_t count, const struct log *
     service->loop_count = loop_count();
     service->loops = arena_zalloc(service->arena, service->loop_count, sizeof *service->loops);
     return service;
+}
+
+void
+rpc_service_guard(struct rpc_service *service,
+                  struct error *(*guard)(void *context, struct rpc_call *call), void *context)
+{
+    service->guard = guard;
+    service->guard_context = context;
+}
+
+void
+rpc_service_watch(struct rpc_service *service,
+                  void (*ended)(void *context, struct rpc_call *call, const struct error *err),
+                  void *context)
+{
+    service->ended = ended;
+    service->ended_context = context;
 }
 
 void
@@ -243,6 +264,12 @@ run_handler(struct rpc_call *call)
         return err;
     call->request = request;
     call->response = message_new(call->arena, state->wire.response);
+    const struct rpc_service *service = call->service;
+    err = service->guard == NULL ? NULL : service->guard(service->guard_context, call);
+    if (err != NULL)
+        return err;
+    if (state->table->serve != NULL)
+        return state->table->serve(call, state->method->handle);
     return state->method->handle(call);
 }
 
@@ -317,8 +344,11 @@ handle(void *context, const void *found, struct grpc_call *grpc)
     call->began = clock_monotonic();
     struct error *err = run_handler(call);
     check(err == NULL || !call->is_parked);
-    if (!call->is_parked)
-        finish(call, err);
+    if (call->is_parked)
+        return;
+    if (service->ended != NULL && call->request != NULL)
+        service->ended(service->ended_context, call, err);
+    finish(call, err);
 }
 
 struct grpc_service

@@ -47,6 +47,9 @@ struct rpc_table {
     /* Asked before a call is decoded: an error is its answer. NULL: everybody is let in. No yield.
      */
     struct error *(*admit)(struct rpc_call *call);
+    /* Runs the method's handler, or has the call answered in another way. NULL: the handler runs.
+     * May yield. */
+    struct error *(*serve)(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
     /* An error as this door says it to this caller, before rpc_error_at_door. NULL: as it is. */
     struct error *(*refine)(struct rpc_call *call, struct error *err);
 };
@@ -57,6 +60,15 @@ struct rpc_service;
 struct rpc_service *rpc_service_new(const struct rpc_table *tables, size_t count,
                                     const struct log *log, struct metrics *metrics);
 void rpc_service_free(struct rpc_service *service);
+/* Who is asked about each call, once it is decoded and before it is handled: an error is its
+ * answer. Before the service is used. */
+void rpc_service_guard(struct rpc_service *service,
+                       struct error *(*guard)(void *context, struct rpc_call *call), void *context);
+/* Who is told of each call that has ended, before its answer goes out; not of those that were
+ * parked. May yield. Before the service is used. */
+void rpc_service_watch(struct rpc_service *service,
+                       void (*ended)(void *context, struct rpc_call *call, const struct error *err),
+                       void *context);
 /* What to give to grpc_server_open. */
 struct grpc_service rpc_service_port(struct rpc_service *service);
 

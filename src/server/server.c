@@ -1,6 +1,8 @@
 /* server.c - see server.h. */
 #include "server/server.h"
 
+#include "access/access.h"
+#include "audit/audit.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -9,12 +11,15 @@
 #include "fiber/loop.h"
 #include "matching/matching.h"
 #include "replication/domains_in.h"
+#include "replication/reapply.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
 #include "settings/settings.h"
 #include "visibility/feed/feeder.h"
 
-#define RPC "services.frontend.rpc."
+#define RPC         "services.frontend.rpc."
+#define REDIRECTION "clusterGroupMetadata.clusterRedirectionPolicy."
+#define TARGET      "allDomainApisForwardingTargetCluster"
 
 struct server {
     struct server_options options;
@@ -31,7 +36,10 @@ struct server {
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
     struct tls *tls;             /* NULL: plain */
-    struct tls **peer_tls;       /* towards each cluster of the group; NULL: plain */
+    struct audit *audit;
+    struct access *access; /* NULL: everybody may do everything */
+    struct reapply_sender reapply;
+    struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
@@ -231,35 +239,11 @@ check_search(const void *context, const API(SearchAttributes) *attributes, const
     return api_check_search_attributes(&rules, attributes, domain_name, arena);
 }
 
-/* Events for the cluster where their run is active: on loop 0, where the peers are followed. */
-struct reapply_call {
-    struct server *server;
-    const struct reapply_message *message;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-send_reapply_here(void *argument)
-{
-    struct reapply_call *call = argument;
-    call->err = call->server->runs_in == NULL
-                    ? error_new(call->arena, ERR_UNAVAILABLE, "No peer is followed now.")
-                    : runs_in_reapply(call->server->runs_in, call->message, call->arena);
-}
-
-static struct error *
-send_reapply(void *context, const struct reapply_message *message, struct arena *arena)
-{
-    struct reapply_call call = {.server = context, .message = message, .arena = arena};
-    struct error *err = loop_call(loop_at(0), send_reapply_here, &call, arena);
-    return err != NULL ? err : call.err;
-}
-
 static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
+    server->reapply = (struct reapply_sender){server->group, server->peer_tls};
     struct engine_options engine = {
         .store = options->store,
         .shard_count = shard_count(server),
@@ -271,7 +255,7 @@ open_engine(struct server *server, struct arena *arena)
         .tasks = {.offer = offer_task, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
-        .reapply = {.send = send_reapply, .context = server},
+        .reapply = reapply_port_of(&server->reapply),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,
@@ -306,18 +290,41 @@ close_engine(struct server *server)
     engine_close(engine);
 }
 
+/* Where there is another cluster, calls go on to the one that is active for them, unless the config
+ * says otherwise. */
+static struct forward_options
+forward_options(const struct server *server)
+{
+    const struct config *config = server->options.config;
+    struct forward_options options = {.target = config_text(config, REDIRECTION TARGET),
+                                      .tls = server->peer_tls};
+    bool is_known = forward_policy_find(config_text(config, REDIRECTION "policy"), &options.policy);
+    check(is_known); /* the config knows the names */
+    if (!cluster_group_has_peers(server->group))
+        options.policy = FORWARD_NOOP;
+    return options;
+}
+
 static void
 open_doors(struct server *server)
 {
+    server->audit = audit_new(&(struct audit_options){.store = server->options.store,
+                                                      .dynamic = server->options.dynamic,
+                                                      .access = server->access,
+                                                      .log = server->options.log});
     server->api = api_new(&(struct api_options){
         .domains = server->domains,
         .group = server->group,
         .dynamic = server->options.dynamic,
         .engine = atomic_load(&server->engine),
         .matching = server->matching,
+        .access = server->access,
+        .audit = server->audit,
         .settings = server->settings,
         .phase = server->options.phase,
         .log = server->options.log,
+        .metrics = server->options.metrics,
+        .forward = forward_options(server),
         .store = server->options.store_port,
         .visibility = server->options.visibility,
         .registry = server->registry,
@@ -330,6 +337,9 @@ open_doors(struct server *server)
                                        replication_table(server->replication)};
     server->service =
         rpc_service_new(tables, array_length(tables), server->options.log, server->options.metrics);
+    if (server->access != NULL)
+        rpc_service_guard(server->service, access_check, server->access);
+    rpc_service_watch(server->service, audit_note, server->audit);
 }
 
 /* bindOnIP wins over bindOnLocalHost, which is what an empty config means. */
@@ -342,6 +352,13 @@ configured_address(const struct config *config, struct arena *arena)
     bool is_v6 = strchr(host, ':') != NULL;
     return arena_format(arena, is_v6 ? "[%s]:%lld" : "%s:%lld", host,
                         (long long)config_integer(config, RPC "grpcPort"));
+}
+
+static bool
+is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0 ||
+           strncmp(address, "localhost:", 10) == 0;
 }
 
 static struct error *
@@ -358,7 +375,13 @@ open_port(struct server *server, struct arena *arena)
         .metrics = options->metrics,
         .service = rpc_service_port(server->service),
     };
-    return grpc_server_open(&door, arena, &server->grpc);
+    struct error *err = grpc_server_open(&door, arena, &server->grpc);
+    if (err == NULL && server->access == NULL && !is_loopback(grpc_server_address(server->grpc)))
+        log_warn(options->log,
+                 "Anybody who reaches this server may do everything: it listens beyond loopback "
+                 "and authorization.oauthAuthorizer.enable is false.",
+                 log_text("address", grpc_server_address(server->grpc)));
+    return err;
 }
 
 static struct error *
@@ -377,6 +400,12 @@ open_parts(struct server *server, struct arena *arena)
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
         err = open_domains(server, arena);
+    if (err == NULL)
+        err = access_open(&(struct access_options){.config = server->options.config,
+                                                   .dynamic = server->options.dynamic,
+                                                   .domains = server->domains,
+                                                   .log = server->options.log},
+                          arena, &server->access);
     if (err != NULL)
         return err;
     open_matching(server);
@@ -482,6 +511,10 @@ server_stop(struct server *server, int64_t grace)
         replication_free(server->replication);
     if (server->api != NULL)
         api_free(server->api);
+    if (server->audit != NULL)
+        audit_free(server->audit);
+    if (server->access != NULL)
+        access_free(server->access);
     if (server->feeder != NULL)
         feeder_stop(server->feeder);
     close_engine(server);

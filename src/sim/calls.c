@@ -51,7 +51,10 @@ load_send(struct load_call *call, const char *path, const ProtobufCMessage *requ
         {SLICE_LITERAL("cadence-client-name"), SLICE_LITERAL("uber-go")},
         {SLICE_LITERAL("cadence-client-feature-version"), SLICE_LITERAL("1.7.0")},
     };
-    struct grpc_request wanted = {.path = path, .message = message_encode(call->arena, request)};
+    struct grpc_request wanted = {.path = path,
+                                  .message = message_encode(call->arena, request),
+                                  .headers = call->headers,
+                                  .header_count = call->header_count};
     if (call->is_worker) {
         wanted.headers = headers;
         wanted.header_count = array_length(headers);

@@ -6,6 +6,7 @@
 #define CADENZA_SIM_CALLS_H
 
 #include "base/error.h"
+#include "net/grpc.h"
 #include "sim/sim.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/names.h"
@@ -18,8 +19,10 @@ struct load_call {
     struct load_clients *clients;
     unsigned host; /* whom to ask */
     struct arena *arena;
-    bool is_worker;       /* says that it is one, of a version that knows everything */
-    bool wants_committed; /* in lists, all that was committed before the call */
+    bool is_worker;                    /* says that it is one, of a version that knows everything */
+    bool wants_committed;              /* in lists, all that was committed before the call */
+    const struct grpc_header *headers; /* others; NULL: none */
+    size_t header_count;
 };
 
 /* Any call, by its path. */

@@ -6,7 +6,8 @@
  *   3. With each version that a shard has handled stands the number of failovers up to there:
  *      each was handled once, none was left out.
  *   4. An event has the failover version that its domain had at the version that its shard had
- *      handled last, and was active here then: none was decided on an older one.
+ *      handled last, and was active here then: none was decided on an older one. But what was
+ *      taken before and is handed over has the version that it was taken under.
  *
  * All workflows are in one domain, and none is reset (a reset copies events). */
 #ifndef CADENZA_SIM_SHARD_LOG_H

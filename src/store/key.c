@@ -267,6 +267,8 @@ partition_name(struct partition partition, struct arena *arena)
         return arena_format(arena, "task list %.*s", SLICE_ARG(partition.name));
     case PARTITION_ATTRIBUTES:
         return "search attributes";
+    case PARTITION_AUDIT:
+        return "audit";
     case PARTITION_KIND_END:
         break;
     }

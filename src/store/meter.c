@@ -27,6 +27,7 @@ static const char *const services[PARTITION_KIND_END] = {
     [PARTITION_SYSTEM] = FRONTEND,   [PARTITION_DOMAINS] = FRONTEND,
     [PARTITION_SHARD] = HISTORY,     [PARTITION_TASK_LIST] = MATCHING,
     [PARTITION_SETTINGS] = FRONTEND, [PARTITION_ATTRIBUTES] = FRONTEND,
+    [PARTITION_AUDIT] = FRONTEND,
 };
 
 static const char *const commits[PARTITION_KIND_END] = {
@@ -36,6 +37,7 @@ static const char *const commits[PARTITION_KIND_END] = {
     [PARTITION_TASK_LIST] = "CreateTask",
     [PARTITION_SETTINGS] = "UpdateDynamicConfig",
     [PARTITION_ATTRIBUTES] = "UpdateSearchAttributes",
+    [PARTITION_AUDIT] = "CreateAuditRecord",
 };
 
 static const char *const reads[ROW_KIND_END] = {
@@ -61,6 +63,7 @@ static const char *const reads[ROW_KIND_END] = {
     [ROW_VISIBLE] = "GetHistoryTasks",
     [ROW_SEARCH_ATTRIBUTE] = "GetSearchAttributes",
     [ROW_ISOLATION_GROUPS] = "GetDomain",
+    [ROW_AUDIT] = "GetAuditRecords",
     [ROW_DIVERGENCE] = "GetWorkflowExecution",
 };
 

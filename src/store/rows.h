@@ -24,6 +24,7 @@ enum partition_kind {
     PARTITION_TASK_LIST = 4,  /* by name; guard = range id of the task list */
     PARTITION_SETTINGS = 5,   /* one: dynamic settings that were stored; guard = their changes */
     PARTITION_ATTRIBUTES = 6, /* one: search attributes that were added; guard = their changes */
+    PARTITION_AUDIT = 7,      /* one: what operators did; guard = number of the newest record */
     PARTITION_KIND_END
 };
 
@@ -61,7 +62,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_VISIBLE, 20, PARTITION_SHARD, ROW_FORWARD, ROW_ONCE_RANGE, "visible")                    \
     X(ROW_SEARCH_ATTRIBUTE, 21, PARTITION_ATTRIBUTES, ROW_ORDERED, ROW_MANY, "search-attribute")   \
     X(ROW_ISOLATION_GROUPS, 22, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "isolation-groups")      \
-    X(ROW_DIVERGENCE, 23, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "divergence")
+    X(ROW_AUDIT, 23, PARTITION_AUDIT, ROW_ORDERED, ROW_MANY, "audit")                              \
+    X(ROW_DIVERGENCE, 24, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "divergence")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,
@@ -82,6 +84,7 @@ const struct row_facts *row_facts(enum row_kind kind);
 #define PARTITION_OF_SYSTEM     ((struct partition){.kind = PARTITION_SYSTEM})
 #define PARTITION_OF_DOMAINS    ((struct partition){.kind = PARTITION_DOMAINS})
 #define PARTITION_OF_SETTINGS   ((struct partition){.kind = PARTITION_SETTINGS})
+#define PARTITION_OF_AUDIT      ((struct partition){.kind = PARTITION_AUDIT})
 #define PARTITION_OF_ATTRIBUTES ((struct partition){.kind = PARTITION_ATTRIBUTES})
 #define PARTITION_OF_SHARD(n)   ((struct partition){.kind = PARTITION_SHARD, .number = (n)})
 

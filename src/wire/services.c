@@ -27,6 +27,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &cadenza__admin__v1__store_api__descriptor,
     &cadenza__admin__v1__limits_api__descriptor,
     &cadenza__admin__v1__visibility_api__descriptor,
+    &cadenza__admin__v1__audit_api__descriptor,
 };
 
 static struct wire_method

@@ -132,17 +132,6 @@ clear_sticky(STORED(RunRecord) *core)
     core->client_name = presence_make_text(NULL);
 }
 
-/* What failed for a reason of ours does not count as an attempt. */
-static bool
-is_our_fault(API(DecisionTaskFailedCause) cause)
-{
-    return cause ==
-               API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW) ||
-           cause ==
-               API_VALUE(
-                   DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_FAILOVER_CLOSE_DECISION);
-}
-
 void
 apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
 {
@@ -153,7 +142,12 @@ apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
     int32_t attempt = core->decision->attempt + 1;
     end_decision(mutation, failed->scheduled_event_id);
     clear_sticky(core);
-    core->decision_attempt = is_our_fault(failed->cause) ? 0 : attempt;
+    /* A reset does not count. One that was closed by a failover does not either, once it is
+     * scheduled anew, but until then whoever goes on with the run must know that one is due. */
+    bool is_reset =
+        failed->cause ==
+        API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW);
+    core->decision_attempt = is_reset ? 0 : attempt;
     apply_reset(mutation, event);
 }
 

@@ -119,9 +119,21 @@ SCENE(what_was_buffered_is_written_down_when_the_domain_moves_away)
     EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfg");
     EXPECT_TEXT(feed_look(rig, &key).branches, "(5,10)"); /* with the version that is given up */
     feed_move(rig, EAST);
-    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
-    EXPECT_TEXT(feed_look(rig, &key).branches, "(5,10)(7,20)");
-    EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfggd");
+    rig_wait(rig->tasks.count == 2); /* nobody waits for another signal */
+    EXPECT_TEXT(feed_look(rig, &key).branches, "(5,10)(6,20)");
+    EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfgd");
+}
+
+/* West has closed the decision and was not heard of since: whoever goes on knows that one is due. */
+SCENE(a_decision_that_another_cluster_closed_is_scheduled_by_the_next)
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "Fg");
+    feed_move(rig, EAST);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfgd");
 }
 
 /* The first decision after a failover does not wait for anything. */

@@ -284,3 +284,42 @@ shard_close(struct shard *shard)
     figures_free(shard);
     memory_free(shard);
 }
+
+/* --- asked by operators ---- */
+
+static size_t
+count_held(const struct outbox *outbox)
+{
+    size_t count = 0;
+    list_each(node, &outbox->held)
+        count++;
+    return count;
+}
+
+struct shard_state
+shard_state(const struct shard *shard)
+{
+    const struct tenure *tenure = shard->tenure;
+    if (tenure == NULL || tenure->is_over)
+        return (struct shard_state){0};
+    return (struct shard_state){
+        .is_owned = true,
+        .range_id = tenure->range_id,
+        .runs = tenure->workflows.weight,
+        .transfers = map64_count(tenure->outbox.known),
+        .transfers_held = count_held(&tenure->outbox),
+        .has_unread_transfers = tenure->outbox.unread_from != 0,
+        .alarms = map64_count(tenure->alarms.by_row),
+        .alarms_held = tenure->alarms.held_count,
+        .alarm_level = tenure->alarms.level,
+    };
+}
+
+void
+shard_give_up(struct shard *shard)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    if (shard->tenure != NULL && !shard->tenure->is_over)
+        shard_lose(shard->tenure, error_new(arena, ERR_UNAVAILABLE, "an operator closed shard %u",
+                                            shard->options.number));
+}

@@ -327,4 +327,18 @@ void shard_ride_queries(struct shard *shard, const struct run *run, struct arena
  * fires it. */
 struct run_query *shard_take_query(struct shard *shard, const char *run_id, const char *id);
 
+/* What its owner has in memory; all 0 if it is not owned here. No yield. */
+struct shard_state {
+    bool is_owned;
+    uint64_t range_id;
+    size_t runs;                      /* and workflow ids */
+    size_t transfers, transfers_held; /* rows of the outbox; of them not active here */
+    bool has_unread_transfers;        /* others are in the store only */
+    size_t alarms, alarms_held;
+    int64_t alarm_level; /* wall clock: whatever was due before it has rung */
+};
+struct shard_state shard_state(const struct shard *shard);
+/* Ends its ownership, if it has it, as if a commit had failed. */
+void shard_give_up(struct shard *shard);
+
 #endif

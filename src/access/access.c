@@ -1,0 +1,212 @@
+/* access.c - see access.h. */
+#include "access/access.h"
+
+#include "access/inside.h"
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/loop.h"
+#include "wire/services.h"
+
+#define OAUTH       "authorization.oauthAuthorizer."
+#define HEADER      "cadence-authorization"
+#define TOKENS_MAX  1024 /* that a loop remembers */
+#define FILE_SCHEME "file://"
+
+/* Tokens that were good, of one loop. */
+struct known_tokens {
+    struct map *by_text; /* token → struct claims */
+    struct arena *arena; /* of these */
+};
+
+struct access {
+    struct access_options options;
+    struct arena *arena;
+    struct access_keys keys;
+    struct token_rules rules;
+    uint8_t *permissions; /* by index of the method */
+    struct known_tokens *loops;
+    unsigned loop_count;
+};
+
+/* --- opening ---- */
+
+/* A set of keys is a file; no server is asked for it. */
+static struct error *
+find_key_set(const struct config *config, struct arena *arena, const char **path)
+{
+    const char *address = config_text(config, OAUTH "provider.jwksURL");
+    *path = address;
+    if (strncmp(address, FILE_SCHEME, strlen(FILE_SCHEME)) == 0)
+        *path = address + strlen(FILE_SCHEME);
+    else if (strstr(address, "://") != NULL)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         OAUTH "provider.jwksURL: '%s' is not read; give a file (file:///…) that "
+                               "somebody keeps up to date",
+                         address);
+    return NULL;
+}
+
+static struct error *
+load_keys(struct access *access, struct arena *arena)
+{
+    const struct config *config = access->options.config;
+    const char *own = config_text(config, OAUTH "jwtCredentials.publicKey"), *set;
+    struct error *err = find_key_set(config, arena, &set);
+    if (err == NULL && own[0] == '\0' && set[0] == '\0')
+        err = error_new(arena, ERR_BAD_REQUEST,
+                        "authorization is on and there is no key: give " OAUTH
+                        "jwtCredentials.publicKey or " OAUTH "provider.jwksURL");
+    if (err == NULL)
+        err = access_keys_load(own, set, access->arena, &access->keys);
+    return err == NULL ? NULL : error_wrap(error_copy(arena, err), "authorization");
+}
+
+struct error *
+access_open(const struct access_options *options, struct arena *arena, struct access **opened)
+{
+    const struct config *config = options->config;
+    *opened = NULL;
+    if (!config_flag(config, OAUTH "enable"))
+        return NULL;
+    struct access *access = memory_zalloc(1, sizeof *access);
+    access->options = *options;
+    access->arena = arena_new(0);
+    access->loop_count = loop_count();
+    access->loops = memory_zalloc(access->loop_count, sizeof *access->loops);
+    access->permissions = memory_zalloc(wire_method_count(), sizeof *access->permissions);
+    for (size_t i = 0; i < wire_method_count(); i++)
+        access->permissions[i] = (uint8_t)permission_of(i);
+    access->rules = (struct token_rules){
+        .keys = &access->keys,
+        .groups_path = config_text(config, OAUTH "provider.groupsAttributePath"),
+        .admin_path = config_text(config, OAUTH "provider.adminAttributePath"),
+        .life_max = config_integer(config, OAUTH "maxJwtTTL") * NS_PER_S,
+        .skew = config_duration(config, OAUTH "clockSkew"),
+    };
+    struct error *err = load_keys(access, arena);
+    if (err != NULL) {
+        access_free(access);
+        return err;
+    }
+    *opened = access;
+    return NULL;
+}
+
+static void
+forget_tokens(struct known_tokens *known)
+{
+    map_free(known->by_text);
+    if (known->arena != NULL)
+        arena_free(known->arena);
+    *known = (struct known_tokens){0};
+}
+
+void
+access_free(struct access *access)
+{
+    for (unsigned i = 0; i < access->loop_count; i++)
+        forget_tokens(&access->loops[i]);
+    access_keys_free(&access->keys);
+    arena_free(access->arena);
+    memory_free(access->loops);
+    memory_free(access->permissions);
+    memory_free(access);
+}
+
+/* --- tokens ---- */
+
+static const struct claims *
+remember(struct known_tokens *known, struct slice token, const struct claims *claims)
+{
+    if (known->by_text != NULL && map_count(known->by_text) >= TOKENS_MAX)
+        forget_tokens(known);
+    if (known->by_text == NULL) {
+        known->by_text = map_new();
+        known->arena = arena_new(0);
+    }
+    struct claims *kept = arena_make(known->arena, struct claims);
+    *kept = *claims;
+    kept->name = arena_text(known->arena, claims->name);
+    kept->groups = arena_text(known->arena, claims->groups);
+    map_put(known->by_text, token, kept);
+    return kept;
+}
+
+/* Until the next call. NULL: the caller has no good token, for the reason given. */
+static const struct claims *
+find_claims(struct access *access, struct rpc_call *call, const char **fault)
+{
+    unsigned index = loop_index(loop_self());
+    check(index < access->loop_count);
+    struct known_tokens *known = &access->loops[index];
+    struct slice token = grpc_call_header(call->grpc, HEADER);
+    int64_t now = clock_wall();
+    const struct claims *claims = known->by_text == NULL ? NULL : map_get(known->by_text, token);
+    *fault = "it is expired";
+    if (claims != NULL)
+        return claims->expires >= now ? claims : NULL;
+    struct claims fresh;
+    *fault = claims_read(token, &access->rules, now, call->arena, &fresh);
+    return *fault == NULL ? remember(known, token, &fresh) : NULL;
+}
+
+/* --- asking ---- */
+
+/* NULL: it may be made. */
+static const char *
+find_obstacle(struct access *access, struct rpc_call *call, enum permission permission)
+{
+    const char *fault;
+    const struct claims *claims = find_claims(access, call, &fault);
+    if (claims == NULL)
+        return fault;
+    if (claims->is_admin || permission == PERMISSION_KNOWN)
+        return NULL;
+    const struct domain *domain =
+        permission_domain(access->options.domains, call->request, call->arena);
+    return permission_suits(permission, claims->groups, domain)
+               ? NULL
+               : "its groups do not suffice for this call";
+}
+
+struct error *
+access_check(void *context, struct rpc_call *call)
+{
+    struct access *access = context;
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    enum permission permission = access->permissions[rpc_index(call)];
+    if (permission == PERMISSION_NONE)
+        return NULL;
+    const char *obstacle = find_obstacle(access, call, permission);
+    if (obstacle == NULL)
+        return NULL;
+    bool is_trial = dynamic_flag(access->options.dynamic, DYNAMIC_AUTHORIZATION_LOG_ONLY, &filter);
+    log_at(access->options.log, is_trial ? LOG_WARN : LOG_INFO, "A call is not authorized.",
+           log_text("operation", wire_method_at(rpc_index(call)).name),
+           log_text("peer", grpc_call_peer(call->grpc)), log_text("reason", obstacle),
+           log_bool("let-in", is_trial));
+    return is_trial ? NULL : error_new(call->arena, ERR_ACCESS_DENIED, "Request unauthorized.");
+}
+
+bool
+access_may_read(struct access *access, struct rpc_call *call, const struct domain *domain)
+{
+    const char *fault;
+    const struct claims *claims = access == NULL ? NULL : find_claims(access, call, &fault);
+    if (access == NULL)
+        return true;
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    bool is_trial = dynamic_flag(access->options.dynamic, DYNAMIC_AUTHORIZATION_LOG_ONLY, &filter);
+    return is_trial ||
+           (claims != NULL &&
+            (claims->is_admin || permission_suits(PERMISSION_READ, claims->groups, domain)));
+}
+
+const char *
+access_caller_name(struct access *access, struct rpc_call *call)
+{
+    const char *fault;
+    const struct claims *claims = access == NULL ? NULL : find_claims(access, call, &fault);
+    return claims == NULL ? "" : arena_text(call->arena, claims->name);
+}

@@ -1,0 +1,470 @@
+/* forward.c - calls about workflows that are active in another cluster are answered there (G-042 to
+ * G-052).
+ *
+ * A call goes on as it came: the same bytes, the same headers, what is left of its time; so does
+ * the answer, and so do errors. Whose turn it is, the domain says, or, where workflows of one
+ * domain are active in several clusters, what the workflow belongs to. A cluster that was asked may
+ * know better (a failover has just come to it): what it says is followed once. A call that another
+ * cluster sent on is answered here, whatever that is: calls do not go in circles.
+ *
+ * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
+#include "api/inside.h"
+#include "api/tokens.h"
+#include "base/check.h"
+#include "base/memory.h"
+#include "domain/active.h"
+#include "engine/engine.h"
+#include "fiber/clock.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+#include "net/client.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
+#include "wire/errors.h"
+#include "wire/services.h"
+
+#define CONNECT_TIMEOUT NS_PER_S
+#define KEEPALIVE       NS_PER_S /* how long a call waits for a peer that has vanished */
+#define STRONG          API_VALUE(QUERY_CONSISTENCY_LEVEL__QUERY_CONSISTENCY_LEVEL_STRONG)
+
+/* From which policy on a method's calls go on. */
+enum forward_reach {
+    REACH_NEVER,    /* always answered here */
+    REACH_ALL,      /* with all APIs, or if the caller asks for it */
+    REACH_SELECTED, /* with every policy but noop */
+    REACH_SELECTED_V2,
+};
+
+static const struct {
+    const char *method;
+    enum forward_reach reach;
+} reaches[] = {
+    {"StartWorkflowExecution", REACH_SELECTED},
+    {"SignalWithStartWorkflowExecution", REACH_SELECTED},
+    {"SignalWorkflowExecution", REACH_SELECTED},
+    {"RequestCancelWorkflowExecution", REACH_SELECTED},
+    {"TerminateWorkflowExecution", REACH_SELECTED},
+    {"ResetWorkflowExecution", REACH_SELECTED},
+    {"CreateSchedule", REACH_SELECTED},
+    {"UpdateSchedule", REACH_SELECTED},
+    {"DeleteSchedule", REACH_SELECTED},
+    {"PauseSchedule", REACH_SELECTED},
+    {"UnpauseSchedule", REACH_SELECTED},
+    {"BackfillSchedule", REACH_SELECTED},
+    {"RespondActivityTaskCompleted", REACH_SELECTED_V2},
+    {"RespondActivityTaskCompletedByID", REACH_SELECTED_V2},
+    {"RespondActivityTaskFailed", REACH_SELECTED_V2},
+    {"RespondActivityTaskFailedByID", REACH_SELECTED_V2},
+    {"RespondActivityTaskCanceled", REACH_SELECTED_V2},
+    {"RespondActivityTaskCanceledByID", REACH_SELECTED_V2},
+    {"RecordActivityTaskHeartbeat", REACH_SELECTED_V2},
+    {"RecordActivityTaskHeartbeatByID", REACH_SELECTED_V2},
+    {"GetClusterInfo", REACH_NEVER},
+    {"GetSearchAttributes", REACH_NEVER},
+    {"DiagnoseWorkflowExecution", REACH_NEVER},
+};
+
+/* Services whose other methods go on with REACH_ALL. */
+static const char *const services[] = {
+    "uber.cadence.api.v1.WorkflowAPI",
+    "uber.cadence.api.v1.WorkerAPI",
+    "uber.cadence.api.v1.VisibilityAPI",
+    "uber.cadence.api.v1.ScheduleAPI",
+};
+
+/* What is known of a method; fields are NULL where its requests have none of that name. */
+struct forward_method {
+    enum forward_reach reach;
+    const ProtobufCFieldDescriptor *domain, *token, *execution, *workflow_id, *level;
+    const ProtobufCFieldDescriptor *inner; /* "request" or "start_request": what is looked at */
+    const ProtobufCFieldDescriptor *policy;
+};
+
+/* --- methods ---- */
+
+bool
+forward_policy_find(const char *name, enum forward_policy *policy)
+{
+    static const char *const names[] = {
+        [FORWARD_NOOP] = "noop",
+        [FORWARD_SELECTED_APIS] = "selected-apis-forwarding",
+        [FORWARD_SELECTED_APIS_V2] = "selected-apis-forwarding-v2",
+        [FORWARD_ALL_APIS] = "all-domain-apis-forwarding",
+        [FORWARD_ALL_APIS_V2] = "all-domain-apis-forwarding-v2",
+    };
+    for (size_t i = 0; i < array_length(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *policy = (enum forward_policy)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const ProtobufCFieldDescriptor *
+field_of(const ProtobufCMessageDescriptor *type, const char *name, ProtobufCType kind)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(type, name);
+    return field == NULL || field->type != kind ? NULL : field;
+}
+
+static const void *
+value_at(const void *message, const ProtobufCFieldDescriptor *field)
+{
+    return (const char *)message + field->offset;
+}
+
+static enum forward_reach
+reach_of(const struct wire_method *method)
+{
+    bool is_forwarded = false;
+    for (size_t i = 0; i < array_length(services); i++)
+        is_forwarded |= strcmp(services[i], method->service->name) == 0;
+    for (size_t i = 0; i < array_length(reaches) && is_forwarded; i++)
+        if (strcmp(reaches[i].method, method->name) == 0)
+            return reaches[i].reach;
+    return is_forwarded ? REACH_ALL : REACH_NEVER;
+}
+
+static struct forward_method
+describe_method(const struct wire_method *method)
+{
+    const ProtobufCMessageDescriptor *type = method->request;
+    struct forward_method known = {.reach = reach_of(method)};
+    known.inner = field_of(type, "start_request", PROTOBUF_C_TYPE_MESSAGE);
+    if (known.inner == NULL)
+        known.inner = field_of(type, "request", PROTOBUF_C_TYPE_MESSAGE);
+    if (known.inner != NULL)
+        type = known.inner->descriptor;
+    known.domain = field_of(type, "domain", PROTOBUF_C_TYPE_STRING);
+    known.token = field_of(type, "task_token", PROTOBUF_C_TYPE_BYTES);
+    known.execution = field_of(type, "workflow_execution", PROTOBUF_C_TYPE_MESSAGE);
+    known.workflow_id = field_of(type, "workflow_id", PROTOBUF_C_TYPE_STRING);
+    known.level = field_of(type, "query_consistency_level", PROTOBUF_C_TYPE_ENUM);
+    known.policy = field_of(type, "active_cluster_selection_policy", PROTOBUF_C_TYPE_MESSAGE);
+    if (known.domain == NULL && known.token == NULL)
+        known.reach = REACH_NEVER;
+    return known;
+}
+
+void
+forward_init(struct api *api)
+{
+    api->forward = memory_zalloc(wire_method_count(), sizeof *api->forward);
+    for (size_t i = 0; i < wire_method_count(); i++) {
+        struct wire_method method = wire_method_at(i);
+        api->forward[i] = describe_method(&method);
+    }
+}
+
+void
+forward_close_here(struct api *api)
+{
+    struct api_loop *loop = api_here(api);
+    for (size_t i = 0; loop->peers != NULL && i < api->options.group->count; i++)
+        if (loop->peers[i] != NULL)
+            grpc_client_free(loop->peers[i]);
+    memory_free(loop->peers);
+    loop->peers = NULL;
+}
+
+void
+forward_free(struct api *api)
+{
+    memory_free(api->forward);
+}
+
+/* --- what a call is about ---- */
+
+struct subject {
+    const struct forward_method *method;
+    const void *request;         /* that the fields of the method are of */
+    const struct domain *domain; /* until the next yield */
+    struct task_token token;     /* if the method has one */
+};
+
+/* False: nothing that could be sent on; whoever answers it here says what is wrong. */
+static bool
+find_subject(struct rpc_call *call, struct subject *subject)
+{
+    const struct forward_method *method = &api_of(call)->forward[rpc_index(call)];
+    const struct domains *domains = api_of(call)->options.domains;
+    *subject = (struct subject){.method = method, .request = call->request};
+    if (method->inner != NULL)
+        subject->request = *(void *const *)value_at(call->request, method->inner);
+    if (subject->request == NULL)
+        return false;
+    if (method->token != NULL) {
+        const ProtobufCBinaryData *bytes = value_at(subject->request, method->token);
+        if (task_token_read(slice_of(bytes->data, bytes->len), call->arena, &subject->token) !=
+            NULL)
+            return false;
+        subject->domain = domains_find_id(domains, subject->token.domain_id);
+    } else {
+        subject->domain = domains_find_name(
+            domains, *(const char *const *)value_at(subject->request, method->domain));
+    }
+    return subject->domain != NULL && subject->domain->record->domain->is_global_domain;
+}
+
+/* Does the policy let calls like this one go on? `active`: who would get it; NULL: not known. */
+static bool
+is_in_reach(struct rpc_call *call, const struct subject *subject, const char *active)
+{
+    const struct forward_options *options = &api_of(call)->options.forward;
+    const struct forward_method *method = subject->method;
+    bool is_v2 =
+        options->policy == FORWARD_SELECTED_APIS_V2 || options->policy == FORWARD_ALL_APIS_V2;
+    bool is_all = options->policy == FORWARD_ALL_APIS || options->policy == FORWARD_ALL_APIS_V2;
+    bool has_target = options->target != NULL && options->target[0] != '\0';
+    if (method->reach == REACH_SELECTED || (method->reach == REACH_SELECTED_V2 && is_v2))
+        return true;
+    if (is_all && (!has_target || (active != NULL && strcmp(options->target, active) == 0)))
+        return true;
+    bool is_strong = method->level != NULL &&
+                     *(const int *)value_at(subject->request, method->level) == (int)STRONG;
+    return is_strong || api_caller_forwards(call);
+}
+
+static bool
+is_enabled(const struct api *api, const struct domain *domain)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    filter.domain_name = domain->name;
+    return dynamic_flag(api->options.dynamic, DYNAMIC_AUTO_FORWARDING, &filter);
+}
+
+/* --- who is active for it ---- */
+
+static struct run_key
+subject_run(const struct subject *subject)
+{
+    const struct forward_method *method = subject->method;
+    struct run_key key = {.domain_id = subject->domain->id, .workflow_id = "", .run_id = ""};
+    if (method->token != NULL) {
+        key.workflow_id = subject->token.workflow_id;
+        key.run_id = subject->token.run_id;
+    } else if (method->workflow_id != NULL) {
+        key.workflow_id = *(const char *const *)value_at(subject->request, method->workflow_id);
+    } else if (method->execution != NULL) {
+        const API(WorkflowExecution) *execution =
+            *(void *const *)value_at(subject->request, method->execution);
+        key.workflow_id = execution == NULL ? "" : execution->workflow_id;
+        key.run_id = execution == NULL ? "" : execution->run_id;
+    }
+    return key;
+}
+
+static struct cluster_attribute
+wanted_attribute(const struct subject *subject)
+{
+    const API(ActiveClusterSelectionPolicy) *policy =
+        *(void *const *)value_at(subject->request, subject->method->policy);
+    if (policy == NULL || policy->cluster_attribute == NULL)
+        return (struct cluster_attribute){0};
+    return (struct cluster_attribute){policy->cluster_attribute->scope,
+                                      policy->cluster_attribute->name};
+}
+
+/* What the workflow of the call belongs to: what a start wishes, or what the run was started with.
+ * (A signal with start asks the run first.) False: there is no way to know. Yields. */
+static bool
+find_attribute(struct rpc_call *call, const struct subject *subject,
+               struct cluster_attribute *attribute)
+{
+    bool may_start = subject->method->policy != NULL;
+    bool is_start = may_start && subject->method->inner == NULL;
+    struct cluster_attribute wanted = {0};
+    if (may_start)
+        wanted = wanted_attribute(subject);
+    *attribute = wanted;
+    if (is_start)
+        return true;
+    struct run_key key = subject_run(subject);
+    struct run_home home;
+    if (key.workflow_id[0] == '\0')
+        return false;
+    key.domain_id = arena_text(call->arena, key.domain_id);
+    struct error *err = engine_home(api_of(call)->options.engine, &key, call->arena, &home);
+    bool is_there = err == NULL && (home.is_open || !may_start);
+    if (is_there)
+        *attribute = (struct cluster_attribute){home.scope, home.name};
+    return is_there || may_start;
+}
+
+/* The cluster that is active for the call; NULL: this one, or nobody knows. Yields, and the
+ * subject's domain is gone then. */
+static const char *
+find_active(struct rpc_call *call, const struct subject *subject)
+{
+    const struct api *api = api_of(call);
+    const char *domain_id = arena_text(call->arena, subject->domain->id);
+    struct cluster_attribute attribute = {0};
+    if (domain_is_active_active(subject->domain) && !find_attribute(call, subject, &attribute))
+        return NULL;
+    const struct domain *domain = domains_find_id(api->options.domains, domain_id);
+    if (domain == NULL)
+        return NULL;
+    struct active_cluster active = domain_active(domain, &attribute, api->options.group);
+    if (active.status != ACTIVE_ELSEWHERE)
+        return NULL;
+    return arena_text(call->arena, active.cluster_name);
+}
+
+/* --- sending it on ---- */
+
+static struct grpc_client *
+new_client(const struct api *api, size_t index)
+{
+    const struct cluster *cluster = &api->options.group->clusters[index];
+    struct tls *const *tls = api->options.forward.tls;
+    const char *server_name = cluster->tls.server_name;
+    bool has_name = server_name != NULL && server_name[0] != '\0';
+    const struct grpc_header headers[] = {
+        {slice_text("rpc-caller"), slice_text("cadence-xdc-client")},
+        {slice_text("rpc-service"), slice_text("cadence-frontend")},
+        {slice_text("rpc-encoding"), slice_text("proto")},
+    };
+    return grpc_client_new(&(struct grpc_client_options){
+        .address = cluster->rpc_address,
+        .tls = tls == NULL ? NULL : tls[index],
+        .server_name = has_name ? server_name : NULL,
+        .connect_timeout = CONNECT_TIMEOUT,
+        .keepalive = KEEPALIVE,
+        .headers = headers,
+        .header_count = array_length(headers),
+    });
+}
+
+static struct grpc_client *
+find_client(struct api *api, const struct cluster *cluster)
+{
+    const struct cluster_group *group = api->options.group;
+    struct api_loop *loop = api_here(api);
+    size_t index = (size_t)(cluster - group->clusters);
+    if (loop->peers == NULL)
+        loop->peers = memory_zalloc(group->count, sizeof *loop->peers);
+    if (loop->peers[index] == NULL)
+        loop->peers[index] = new_client(api, index);
+    return loop->peers[index];
+}
+
+/* Headers of the connection, and those that this server says for itself. */
+static bool
+is_own_header(struct slice name)
+{
+    static const char *const names[] = {"content-type", "te", "user-agent", "host", "connection"};
+    static const char *const prefixes[] = {"grpc-", "rpc-"};
+    for (size_t i = 0; i < array_length(names); i++)
+        if (slice_equal(name, slice_text(names[i])))
+            return true;
+    for (size_t i = 0; i < array_length(prefixes); i++) {
+        struct slice prefix = slice_text(prefixes[i]);
+        if (name.length >= prefix.length && memcmp(name.data, prefix.data, prefix.length) == 0)
+            return true;
+    }
+    return slice_equal(name, slice_text(HEADER_PARTITION));
+}
+
+static void
+fill_headers(struct rpc_call *call, struct grpc_request *request)
+{
+    size_t count;
+    const struct grpc_header *given = grpc_call_headers(call->grpc, call->arena, &count);
+    struct grpc_header *headers = arena_zalloc(call->arena, count + 2, sizeof *headers);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!is_own_header(given[i].name))
+            headers[kept++] = given[i];
+    headers[kept++] = (struct grpc_header){slice_text(HEADER_FORWARDED_BY),
+                                           slice_text(api_of(call)->options.group->current->name)};
+    struct slice partition = api_forwarded_partition(call);
+    if (partition.length > 0)
+        headers[kept++] = (struct grpc_header){slice_text(HEADER_PARTITION), partition};
+    request->headers = headers;
+    request->header_count = kept;
+}
+
+static void
+count_forwarded(const struct rpc_call *call, const char *domain, const char *cluster)
+{
+    const struct api_options *options = &api_of(call)->options;
+    if (options->metrics == NULL)
+        return;
+    struct wire_method method = wire_method_at(rpc_index(call));
+    const char *labels[] = {"operation",      method.name,      "domain",
+                            domain,           "source_cluster", options->group->current->name,
+                            "target_cluster", cluster,          NULL};
+    counter_add(metrics_counter(options->metrics, "cadence_cluster_forwarding_policy_requests",
+                                "Calls that went on to the cluster that is active for them.",
+                                labels),
+                1);
+}
+
+/* The other cluster's answer becomes this one's. Yields. */
+static struct error *
+forward(struct rpc_call *call, const char *domain, const char *cluster_name)
+{
+    struct api *api = api_of(call);
+    const struct cluster *cluster = cluster_group_find(api->options.group, cluster_name);
+    bool has_address =
+        cluster != NULL && cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
+    if (!has_address || !cluster->is_enabled)
+        return error_new(call->arena, ERR_UNAVAILABLE,
+                         "Domain %s is active in cluster %s, which cannot be called from here.",
+                         domain, cluster_name);
+    mark("call_forwarded");
+    rpc_note_domain(call, domain);
+    count_forwarded(call, domain, cluster_name);
+    struct grpc_request request = {.path = rpc_path(call),
+                                   .message = grpc_call_request(call->grpc)};
+    fill_headers(call, &request);
+    struct slice *answer = arena_zalloc(call->arena, 1, sizeof *answer);
+    struct error *err = grpc_client_call(find_client(api, cluster), &request, call->arena, answer);
+    if (err != NULL && err->kind == ERR_UNAVAILABLE)
+        return error_wrap(err, "asking cluster %s, where domain %s is active", cluster_name,
+                          domain);
+    if (err == NULL) {
+        call->pieces = answer;
+        call->piece_count = 1;
+    }
+    return err;
+}
+
+/* The cluster that a refusal says is active; NULL: it was no such refusal, or says nothing new. */
+static const char *
+told_active(struct rpc_call *call, const struct error *err, const char *asked)
+{
+    API(DomainNotActiveError) *detail = NULL;
+    if (err == NULL || err->kind != ERR_DOMAIN_NOT_ACTIVE ||
+        errors_read(call->arena, err, &detail) != NULL)
+        return NULL;
+    bool is_news = detail->active_cluster[0] != '\0' && strcmp(detail->active_cluster, asked) != 0;
+    return is_news ? detail->active_cluster : NULL;
+}
+
+/* --- all of it ---- */
+
+struct error *
+api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
+{
+    const struct api *api = api_of(call);
+    const char *here = api->options.group->current->name;
+    bool may_forward = api->options.forward.policy != FORWARD_NOOP &&
+                       api->forward[rpc_index(call)].reach != REACH_NEVER &&
+                       !api_is_forwarded(call);
+    struct subject subject;
+    if (!may_forward || !find_subject(call, &subject) || !is_enabled(api, subject.domain))
+        return handle(call);
+    const char *domain = arena_text(call->arena, subject.domain->name);
+    const char *active = find_active(call, &subject);
+    if (!is_in_reach(call, &subject, active == NULL ? here : active))
+        return handle(call);
+    const char *asked = active == NULL ? here : active;
+    struct error *err = active == NULL ? handle(call) : forward(call, domain, active);
+    const char *other = told_active(call, err, asked);
+    if (other == NULL)
+        return err;
+    mark("call_forwarded_again");
+    return strcmp(other, here) == 0 ? handle(call) : forward(call, domain, other);
+}
