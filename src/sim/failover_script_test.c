@@ -149,7 +149,7 @@ play_passive(struct script *script)
 
 TEST(failover_script, a_passive_cluster_refuses_writes_and_hands_out_nothing, "E-039", "E-040")
 {
-    script_play(2, 0, play_passive);
+    script_play_unforwarded(2, play_passive);
 }
 
 /* --- continue as new, timers, schedules, retries ---- */
