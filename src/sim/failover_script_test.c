@@ -354,8 +354,7 @@ play_heartbeat(struct script *script)
     task = script_poll_activity(script, 1, 60 * NS_PER_S);
     EXPECT(task != NULL);
     EXPECT(task->attempt > 0);
-    EXPECT(
-        slice_equal(presence_read_payload(task->heartbeat_details).bytes, slice_text("half")));
+    EXPECT(slice_equal(presence_read_payload(task->heartbeat_details).bytes, slice_text("half")));
 }
 
 TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-038", "E-059")

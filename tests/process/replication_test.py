@@ -1,4 +1,4 @@
-"""Workflows in groups of real processes: copied to the other clusters, failed over while they run."""
+"""Workflows in groups of real processes: copied to other clusters, failed over while they run."""
 
 import asyncio
 import contextlib
