@@ -62,6 +62,8 @@ const struct cli_group_words cli_group_words[] = {
     {"admin shard", "shar", "Shards and who has them.", "  cadenza admin shard list\n"},
     {"admin queue", "q", "What waits in a shard.",
      "  cadenza admin queue describe --shard_id 3 --queue_type timer\n"},
+    {"admin dlq", NULL, "Messages of other clusters that could not be applied here.",
+     "  cadenza admin dlq count\n"},
     {"admin store", NULL, "Looks into a data folder whose server is stopped.",
      "  cadenza admin store info --data ./data\n"},
     {"admin visibility", NULL, "The lists of runs.", "  cadenza admin visibility rebuild\n"},

@@ -204,5 +204,10 @@ const struct cli_flag cli_more_flags[] = {
          "Address for /healthz, /metrics."),
     TEXT("dev_domain", "domain", "do", "NAME", "default", "The domain that is ready."),
     SWITCH("skip-time", NULL, "When everything waits for timers, the clock jumps to the next one."),
+    /* dead letters */
+    PLAIN("dlq_type", "dt", "TYPE",
+          "history (what happened to workflows) or domain. Default history."),
+    PLAIN("source_cluster", NULL, "CLUSTER", "The cluster that sent the messages."),
+    PLAIN("last_message_id", "lm", "N", "The last message that is meant. Default: all."),
     {0},
 };

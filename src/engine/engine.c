@@ -28,12 +28,6 @@ engine_shard(struct engine *engine, uint32_t number)
 }
 
 uint32_t
-engine_shard_count(const struct engine *engine)
-{
-    return engine->options.shard_count;
-}
-
-uint32_t
 engine_shard_of(const struct engine *engine, const char *workflow_id)
 {
     return route_shard_of(slice_text(workflow_id), engine->options.shard_count);

@@ -50,7 +50,6 @@ must_use struct error *engine_open(const struct engine_options *options, struct 
 /* Stops all shards; nobody calls any more. Deaf to cancel. */
 void engine_close(struct engine *engine);
 uint32_t engine_shard_of(const struct engine *engine, const char *workflow_id);
-uint32_t engine_shard_count(const struct engine *engine);
 /* The shard itself, for those who are on its loop (route_to_shard). */
 struct shard *engine_shard(struct engine *engine, uint32_t number);
 

@@ -13,7 +13,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), replication_get_raw_history},
     {ADMIN_PATH("GetDLQReplicationMessages"), replication_get_dlq_messages},
     {ADMIN_PATH("ResendReplicationTasks"), replication_resend},
-    {ADMIN_PATH("ReapplyEvents"), replication_reapply},
+    {ADMIN_PATH("ReapplyEvents"), replication_reapply_events},
     {ADMIN_PATH("CountDLQMessages"), replication_count_dlq},
     {ADMIN_PATH("ReadDLQMessages"), replication_read_dlq},
     {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},

@@ -12,7 +12,6 @@
 #include "wire/errors.h"
 #include "wire/message.h"
 #include "wire/presence.h"
-#include "wire/thrift.h"
 
 #define PAGE_SIZE_MAX 1000
 /* ReplicationTaskInfo.task_type */
@@ -361,28 +360,4 @@ replication_resend(struct rpc_call *call)
         .end = read_item(request->end_event),
     };
     return runs_in_resend(runs, request->remote_cluster, &range, call->arena);
-}
-
-/* Events that lost elsewhere happen again in the current run, which is active here (E-051). */
-struct error *
-replication_reapply(struct rpc_call *call)
-{
-    const ADMIN(ReapplyEventsRequest) *request = (const ADMIN(ReapplyEventsRequest) *)call->request;
-    const struct replication_options *options = &replication_of(call)->options;
-    const API(WorkflowExecution) *execution = request->workflow_execution;
-    if (execution == NULL || execution->workflow_id[0] == '\0')
-        return error_new(call->arena, ERR_BAD_REQUEST, "Execution is not set on request.");
-    if (request->events == NULL)
-        return error_new(call->arena, ERR_BAD_REQUEST, "Events are not set on request.");
-    const struct domain *domain = domains_find_name(options->domains, request->domain);
-    if (domain == NULL)
-        return errors_entity_not_exists(call->arena, NULL, "Domain %s does not exist.",
-                                        request->domain);
-    struct run_key key = {arena_text(call->arena, domain->id), execution->workflow_id,
-                          execution->run_id};
-    API(HistoryEvent) **events = NULL;
-    size_t count = 0;
-    struct error *err = thrift_decode_history(
-        call->arena, ERR_BAD_REQUEST, presence_read_bytes(request->events->data), &events, &count);
-    return err != NULL ? err : engine_reapply(options->engine, &key, events, count, call->arena);
 }

@@ -13,12 +13,9 @@
 #include "route/route.h"
 #include "rpc/client.h"
 #include "wire/message.h"
-#include "wire/presence.h"
-#include "wire/thrift.h"
 
 #define PATH          "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
 #define DLQ_PATH      "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
-#define REAPPLY_PATH  "/uber.cadence.admin.v1.AdminAPI/ReapplyEvents"
 #define CALL_TIMEOUT  (10 * NS_PER_S)
 #define PAUSE_MIN     (100 * NS_PER_MS)
 #define PAUSE_MAX     (5 * NS_PER_S)
@@ -225,7 +222,6 @@ struct operation {
     ADMIN(ReplicationTaskInfo) **infos;
     size_t info_count;
     ADMIN(GetDLQReplicationMessagesResponse) **response;
-    const struct reapply_message *message;
     struct arena *arena;
     struct error *err;
 };
@@ -280,25 +276,6 @@ hydrate_here(struct operation *operation, const struct peer *peer)
     operation->err =
         rpc_client_call(peer->client, DLQ_PATH, &request->base, operation->arena,
                         ADMIN_TYPE(get_dlqreplication_messages_response), operation->response);
-}
-
-static void
-reapply_here(struct operation *operation, const struct peer *peer)
-{
-    const struct reapply_message *message = operation->message;
-    struct arena *arena = operation->arena;
-    ADMIN(ReapplyEventsRequest) *request = message_new(arena, ADMIN_TYPE(reapply_events_request));
-    request->domain = (char *)message->domain_name;
-    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
-    request->workflow_execution->workflow_id = (char *)message->workflow_id;
-    request->workflow_execution->run_id = (char *)message->run_id;
-    request->events = message_new(arena, API_TYPE(data_blob));
-    request->events->encoding_type = API_VALUE(ENCODING_TYPE__ENCODING_TYPE_THRIFTRW);
-    request->events->data =
-        presence_make_bytes(thrift_encode_kept(arena, message->events, message->count));
-    ADMIN(ReapplyEventsResponse) *response = NULL;
-    operation->err = rpc_client_call(peer->client, REAPPLY_PATH, &request->base, arena,
-                                     ADMIN_TYPE(reapply_events_response), &response);
 }
 
 /* On loop 0, as long as the peers are there. */
@@ -356,17 +333,6 @@ runs_in_hydrate(struct runs_in *in, const char *source, ADMIN(ReplicationTaskInf
                                   .infos = infos,
                                   .info_count = count,
                                   .response = response,
-                                  .arena = arena};
-    return operate(&operation);
-}
-
-struct error *
-runs_in_reapply(struct runs_in *in, const struct reapply_message *message, struct arena *arena)
-{
-    struct operation operation = {.in = in,
-                                  .run = reapply_here,
-                                  .source = message->cluster,
-                                  .message = message,
                                   .arena = arena};
     return operate(&operation);
 }

@@ -30,11 +30,6 @@ struct runs_in *runs_in_start(const struct runs_in_options *options);
 /* Ends all of it. Yields; deaf to cancel. */
 void runs_in_stop(struct runs_in *in);
 
-/* Tells the cluster where a run is active of events that have to happen again there (E-051). On
- * loop 0. Yields. Errors: as it says; try again. */
-must_use struct error *runs_in_reapply(struct runs_in *in, const struct reapply_message *message,
-                                       struct arena *arena);
-
 /* For operators; from any loop. Yield. Errors: ERR_BAD_REQUEST (no such peer, or it can never be
  * applied), others: try again. */
 

@@ -12,6 +12,7 @@
 #include "fiber/loop.h"
 #include "matching/matching.h"
 #include "replication/domains_in.h"
+#include "replication/reapply.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
 #include "server/skip.h"
@@ -42,6 +43,7 @@ struct server {
     struct tls *tls;             /* NULL: plain */
     struct audit *audit;
     struct access *access; /* NULL: everybody may do everything */
+    struct reapply_sender reapply;
     struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
@@ -287,35 +289,11 @@ check_search(const void *context, const API(SearchAttributes) *attributes, const
     return api_check_search_attributes(&rules, attributes, domain_name, arena);
 }
 
-/* Events for the cluster where their run is active: on loop 0, where the peers are followed. */
-struct reapply_call {
-    struct server *server;
-    const struct reapply_message *message;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-send_reapply_here(void *argument)
-{
-    struct reapply_call *call = argument;
-    call->err = call->server->runs_in == NULL
-                    ? error_new(call->arena, ERR_UNAVAILABLE, "No peer is followed now.")
-                    : runs_in_reapply(call->server->runs_in, call->message, call->arena);
-}
-
-static struct error *
-send_reapply(void *context, const struct reapply_message *message, struct arena *arena)
-{
-    struct reapply_call call = {.server = context, .message = message, .arena = arena};
-    struct error *err = loop_call(loop_at(0), send_reapply_here, &call, arena);
-    return err != NULL ? err : call.err;
-}
-
 static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
+    server->reapply = (struct reapply_sender){server->group, server->peer_tls};
     struct engine_options engine = {
         .store = options->store,
         .shard_count = shard_count(server),
@@ -328,7 +306,7 @@ open_engine(struct server *server, struct arena *arena)
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
         .archive = archive_port(server->archive),
-        .reapply = {.send = send_reapply, .context = server},
+        .reapply = reapply_port_of(&server->reapply),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,

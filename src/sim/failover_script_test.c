@@ -149,7 +149,7 @@ play_passive(struct script *script)
 
 TEST(failover_script, a_passive_cluster_refuses_writes_and_hands_out_nothing, "E-039", "E-040")
 {
-    script_play(2, 0, play_passive);
+    script_play_unforwarded(2, play_passive);
 }
 
 /* --- continue as new, timers, schedules, retries ---- */
@@ -354,8 +354,7 @@ play_heartbeat(struct script *script)
     task = script_poll_activity(script, 1, 60 * NS_PER_S);
     EXPECT(task != NULL);
     EXPECT(task->attempt > 0);
-    EXPECT(
-        slice_equal(presence_read_payload(task->heartbeat_details).bytes, slice_text("half")));
+    EXPECT(slice_equal(presence_read_payload(task->heartbeat_details).bytes, slice_text("half")));
 }
 
 TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-038", "E-059")

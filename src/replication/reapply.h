@@ -1,0 +1,19 @@
+/* reapply.h - what clients did to events that lost goes to the cluster where the run is active: the
+ * way there. The way in is AdminAPI.ReapplyEvents, one of the methods of replication.h. */
+#ifndef CADENZA_REPLICATION_REAPPLY_H
+#define CADENZA_REPLICATION_REAPPLY_H
+
+#include "cluster/group.h"
+#include "engine/engine.h"
+
+struct tls;
+
+struct reapply_sender {
+    const struct cluster_group *group;
+    struct tls *const
+        *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
+};
+/* The port of the engine; the sender outlives it. */
+struct reapply_port reapply_port_of(struct reapply_sender *sender);
+
+#endif
