@@ -89,6 +89,7 @@ struct error *cli_domain_delete(struct cli_call *call);
 struct error *cli_domain_list_failover_history(struct cli_call *call);
 struct error *cli_group(struct cli_call *call);
 struct error *cli_hot_workflows(struct cli_call *call);
+struct error *cli_divergence(struct cli_call *call);
 struct error *cli_config_keys(struct cli_call *call);
 
 /* Prints to standard output. */

@@ -124,7 +124,8 @@ SCENE(what_was_buffered_is_written_down_when_the_domain_moves_away)
     EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfgd");
 }
 
-/* West has closed the decision and was not heard of since: whoever goes on knows that one is due. */
+/* West has closed the decision and was not heard of since: whoever goes on knows that one is due.
+ */
 SCENE(a_decision_that_another_cluster_closed_is_scheduled_by_the_next)
 {
     struct feed feed = feed_begin(rig, "wf", "");
