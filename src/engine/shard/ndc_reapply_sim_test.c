@@ -259,6 +259,40 @@ SCENE(a_cancel_request_and_an_end_by_a_client_come_again_in_the_same_run)
     close_engine(rig, engine);
 }
 
+/* ---- zombies and clients ---- */
+
+SCENE(a_zombie_is_neither_signalled_nor_cancelled_nor_queried, "E-043")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed newer = feed_begin(rig, "wf", ""), older = feed_begin(rig, "wf", "");
+    feed_move(rig, EAST);
+    feed_move(rig, WEST);
+    feed_move(rig, EAST);
+    feed_send(&newer, 11, "sd");
+    feed_send(&older, 1, "sd");
+    API(SignalWorkflowExecutionRequest) *signal =
+        message_new(rig->arena, API_TYPE(signal_workflow_execution_request));
+    signal->workflow_execution = message_new(rig->arena, API_TYPE(workflow_execution));
+    signal->workflow_execution->workflow_id = (char *)"wf";
+    signal->workflow_execution->run_id = (char *)older.key.run_id;
+    signal->signal_name = (char *)"signal";
+    EXPECT_KIND(engine_signal(engine, rig->domain_id, signal, rig->arena), ERR_ALREADY_COMPLETED);
+    API(TerminateWorkflowExecutionRequest) *end =
+        message_new(rig->arena, API_TYPE(terminate_workflow_execution_request));
+    end->workflow_execution = signal->workflow_execution;
+    EXPECT_KIND(engine_terminate(engine, rig->domain_id, end, rig->arena), ERR_ALREADY_COMPLETED);
+    struct query_view view;
+    EXPECT_KIND(engine_query_view(engine, &older.key, false, rig->arena, &view),
+                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_OK(engine_query_view(engine, &newer.key, false, rig->arena, &view));
+    signal->workflow_execution->run_id = (char *)"";
+    EXPECT_OK(engine_signal(engine, rig->domain_id, signal, rig->arena));
+    EXPECT_EQ(feed_look(rig, &newer.key).signals, 1);
+    EXPECT(feed_look(rig, &older.key).is_zombie);
+    close_engine(rig, engine);
+}
+
 /* ---- for operators ---- */
 
 SCENE(what_lost_is_listed_with_its_events_until_the_run_goes)

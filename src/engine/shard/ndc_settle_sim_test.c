@@ -154,3 +154,17 @@ SCENE(open_runs_of_a_domain_that_moved_here_have_their_decisions_at_once)
     rig_wait(rig->tasks.count == RUNS);
     EXPECT(clock_monotonic() - began < 200 * NS_PER_MS);
 }
+
+/* The domain came here while nobody had the shard: no walk, but the run says that it is due. */
+SCENE(a_decision_is_due_also_where_the_move_was_missed)
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "Fg");
+    shard_close(rig->shard);
+    feed_move(rig, EAST);
+    rig_take(rig);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfgd");
+}
