@@ -115,8 +115,8 @@ API(WorkflowExecutionInfo) *run_info(const STORED(RunRecord) *core, struct arena
 /* The task list of a run, with its kind where whoever started it had left it out. */
 API(TaskList) *run_info_list(const STORED(RunRecord) *core, struct arena *arena);
 
-/* What its events determine, as one number: the same in every cluster with this history, and after a
- * rebuild. Nothing may be buffered. */
+/* What its events determine, as one number: the same in every cluster with this history, and after
+ * a rebuild. Nothing may be buffered. */
 uint64_t run_checksum(const struct run *run);
 
 /* --- rows ------------------------------------------------------------------------------------ */

@@ -37,6 +37,9 @@ send_events(struct mutation *mutation, struct history_branch branch, int64_t fro
     struct arena *arena = mutation_arena(mutation);
     if (from >= to)
         return;
+#ifdef CADENZA_PLANT_lost_not_sent
+    return;
+#endif
     STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
     row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
     row->schedule_id = from;
