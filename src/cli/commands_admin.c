@@ -96,6 +96,26 @@ const struct cli_command cli_admin_commands[] = {
         .run = cli_dlq_purge,
     },
     {
+        .words = "admin divergence",
+        .summary = "Shows which events lost when clusters could not hear each other: those of a "
+                   "history that another\none beat, or of a run that lost its workflow id. What "
+                   "clients caused among them has happened again.",
+        .examples = "  cadenza admin divergence\n"
+                    "  cadenza admin divergence --domain orders --format json\n",
+        .flags = "domain count " PRINTED REMOTE,
+        .run = cli_divergence,
+    },
+    {
+        .words = "admin audit",
+        .summary =
+            "Shows what operators did: calls that changed a domain or the server, the newest "
+            "first.",
+        .examples = "  cadenza admin audit\n"
+                    "  cadenza admin audit --domain orders --count 5 --format json\n",
+        .flags = "domain count " PRINTED REMOTE,
+        .run = cli_audit,
+    },
+    {
         .words = "admin workflow show",
         .summary = "Shows the history of a run, as workflow show does.",
         .examples = "  cadenza admin workflow show --domain orders -w order-7\n",
