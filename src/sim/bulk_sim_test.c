@@ -413,8 +413,9 @@ is_over(void *context)
 }
 
 static const char *const marks[] = {
-    "system_decision_made", "bulk_resumed",        "bulk_chunk_done", "bulk_target_was_closed",
-    "system_activity_left", "crash_while_serving", "crash_at_commit", "shard_lost",
+    "system_decision_made",   "bulk_resumed",         "bulk_chunk_done",
+    "bulk_target_was_closed", "system_activity_left", "crash_while_serving",
+    "crash_at_commit",        "shard_lost",           "run_deleted",
 };
 
 static void
