@@ -3,8 +3,8 @@
  * What is at stake: a batch is done exactly once to each run that its query found, however often
  * its activity begins again; what it shows never goes back; once it is stopped it stops. Method:
  * one fiber plays an operator. A batch signals all runs, a second one terminates them and is
- * stopped on the way, a third one terminates the rest; the nemesis works beside them. In the end
- * the histories of all runs are read. */
+ * stopped on the way, a third one terminates the rest; the nemesis works beside them. Then the
+ * histories of all runs are read, and every third run is deleted. */
 #include <stdio.h>
 
 #include "base/test.h"
@@ -16,6 +16,7 @@
 #include "sim/nemesis.h"
 #include "sim/verdict.h"
 #include "system/bulk.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -332,6 +333,65 @@ verify(struct story *story)
                         by_rest, (long long)(story->count - story->stopped_after));
 }
 
+/* --- runs that are deleted ---- */
+
+static API(SignalWorkflowExecutionRequest) *
+make_signal(struct story *story, const char *workflow_id)
+{
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(story->arena, API_TYPE(signal_workflow_execution_request));
+    request->domain = DOMAIN;
+    request->workflow_execution = execution(story, workflow_id);
+    request->signal_name = "late";
+    request->request_id = new_request_id(story);
+    return request;
+}
+
+/* A host that has just tried to write for the run knows whether it is there. */
+static bool
+is_gone(struct story *story, const char *workflow_id)
+{
+    API(SignalWorkflowExecutionResponse) *signalled;
+    API(DescribeWorkflowExecutionRequest) *request =
+        message_new(story->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionResponse) *told;
+    request->domain = DOMAIN;
+    request->workflow_execution = execution(story, workflow_id);
+    for (;;) {
+        unsigned host = any_host(story);
+        struct error *err = ask(story, host, WORKFLOW_API "SignalWorkflowExecution",
+                                &make_signal(story, workflow_id)->base,
+                                API_TYPE(signal_workflow_execution_response), &signalled);
+        if (err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS)
+            err = ask(story, host, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
+                      API_TYPE(describe_workflow_execution_response), &told);
+        if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
+            return err != NULL;
+        doze(100 * NS_PER_MS, story->arena);
+    }
+}
+
+/* Every third run is deleted: when that is answered nobody finds it, the others stay. */
+static void
+remove_some(struct story *story)
+{
+    for (unsigned i = 0; i < story->count; i += 3) {
+        ADMIN(DeleteWorkflowRequest) *request =
+            message_new(story->arena, ADMIN_TYPE(delete_workflow_request));
+        ADMIN(DeleteWorkflowResponse) *response;
+        request->domain = DOMAIN;
+        request->workflow_execution = execution(story, target_name(story, i));
+        insist(story, "/uber.cadence.admin.v1.AdminAPI/DeleteWorkflow", &request->base,
+               ADMIN_TYPE(delete_workflow_response), &response, ERR_ENTITY_NOT_EXISTS);
+        if (!is_gone(story, target_name(story, i)))
+            verdict_violate(&story->verdict, "run %u was deleted and is there", i);
+    }
+    for (unsigned i = 0; i < story->count; i++) {
+        if (is_gone(story, target_name(story, i)) != (i % 3 == 0))
+            verdict_violate(&story->verdict, "run %u is %s", i, i % 3 == 0 ? "there" : "gone");
+    }
+}
+
 static void
 client_main(void *argument)
 {
@@ -340,6 +400,7 @@ client_main(void *argument)
     story->clients = load_clients_new(story->sim);
     operate(story);
     verify(story);
+    remove_some(story);
     load_clients_free(story->clients);
     arena_free(story->arena);
     story->is_over = true;
@@ -367,7 +428,7 @@ run_story(uint64_t seed, unsigned hosts, uint64_t counts[])
         sim_host_start(&sim.hosts[i]);
     host_start(sim.client, client_main, &story);
     struct nemesis nemesis = {.sim = &sim, .pause_max = 3 * NS_PER_S, .is_at_commits = true};
-    for (int i = 0; i < 20 && !story.is_over; i++) {
+    for (int i = 0; i < 30 && !story.is_over; i++) {
         nemesis_run(&nemesis, 6 * NS_PER_S);
         EXPECT(nemesis_relent(&nemesis));
         world_run_for(sim.world, 3 * NS_PER_S); /* or nothing is ever done */

@@ -116,7 +116,7 @@ terminated(struct fixture *fixture)
             count_events(fixture, name(fixture, i), EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED)), 1);
 }
 
-TEST(batch, all_runs_that_the_query_finds_are_terminated, "A-263", "A-265")
+TEST(batch, all_runs_that_the_query_finds_are_terminated, "A-263")
 {
     fixture_run(terminated);
 }
@@ -254,4 +254,44 @@ given_up(struct fixture *fixture)
 TEST(batch, what_can_never_be_done_fails_at_once, "A-263")
 {
     fixture_run(given_up);
+}
+
+/* One run takes no more signals: it is tried so often, then counted, and the others are done. */
+static void
+with_errors(struct fixture *fixture)
+{
+    fixture->timeout = 30 * NS_PER_S;
+    fixture_open_system(fixture, &system_types);
+    fixture_set(fixture, "history.maximumSignalsPerExecution: [{value: 1}]\n");
+    start_runs(fixture, 5);
+    API(SignalWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(signal_workflow_execution_request));
+    API(SignalWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, name(fixture, 2));
+    request->signal_name = "first";
+    request->request_id = fixture_uuid(fixture);
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "SignalWorkflowExecution", &request->base,
+                           API_TYPE(signal_workflow_execution_response), &response));
+#define GO ",\"SignalParams\":{\"SignalName\":\"go\",\"Input\":\"5\"}"
+    int64_t began = clock_monotonic();
+    start_batch(fixture, "tries", BULK_TYPE_V2,
+                params(fixture, "signal", GO ",\"AttemptsOnRetryableError\":4"));
+    struct bulk_progress done = wait_done(fixture, "tries");
+    EXPECT_EQ(done.success, 4);
+    EXPECT_EQ(done.error, 1);
+    int64_t with_tries = clock_monotonic() - began;
+    began = clock_monotonic();
+    start_batch(fixture, "final", BULK_TYPE_V2,
+                params(fixture, "signal",
+                       GO ",\"NonRetryableErrors\":[\"exceeded workflow execution limit for signal "
+                          "events\"]"));
+    done = wait_done(fixture, "final");
+    EXPECT_EQ(done.error, 5);
+    EXPECT(clock_monotonic() - began < with_tries);
+}
+
+TEST(batch, a_run_that_fails_is_tried_again_then_counted_and_final_errors_are_not_tried, "A-263")
+{
+    fixture_run(with_errors);
 }

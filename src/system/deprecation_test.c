@@ -78,7 +78,7 @@ deprecated(struct fixture *fixture)
                 "domain does not exist");
 }
 
-TEST(deprecation, a_domain_is_deprecated_and_its_runs_are_ended_unless_somebody_polls, "A-265")
+TEST(deprecation, a_domain_is_deprecated_and_its_runs_are_ended_unless_somebody_polls)
 {
     fixture_run(deprecated);
 }

@@ -240,7 +240,7 @@ served(struct fixture *fixture)
     EXPECT_EQ(count_sites(fixture), 0); /* quiet again */
 }
 
-TEST(frame, runs_in_any_domain_are_served_and_nobody_polls_afterwards, "A-265")
+TEST(frame, runs_in_any_domain_are_served_and_nobody_polls_afterwards)
 {
     fixture_run(served);
 }
@@ -328,7 +328,7 @@ elsewhere(struct fixture *fixture)
                          "cadence-sys-batcher-tasklist"));
 }
 
-TEST(frame, a_type_of_one_domain_is_not_served_in_others, "A-264", "A-265")
+TEST(frame, a_type_of_one_domain_is_not_served_in_others, "A-264")
 {
     fixture_run(elsewhere);
 }

@@ -73,7 +73,7 @@ def is_open(server, name):
     return not out["WorkflowExecutionInfo"].get("CloseStatus")
 
 
-@support.proves("A-263", "A-265")
+@support.proves("A-263")
 def test_a_batch_terminates_what_its_query_finds(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cadence(server, "domain", "register", "--global_domain", "false")
@@ -146,6 +146,31 @@ def test_runs_are_reset_in_a_batch(binary, folder):
         support.wait_until(
             lambda: is_open(server, "one") and is_open(server, "two"), "both to run again"
         )
+
+
+@support.proves("A-259")
+def test_a_run_is_deleted(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        cadence(server, "domain", "register", "--global_domain", "false")
+        start_runs(server, ["one", "two"])
+        cadence(server, "admin", "workflow", "delete", "--workflow_id", "one", "--remote")
+        code, out, err = support.cadence(
+            server, "d", "workflow", "describe", "--workflow_id", "one"
+        )
+        assert code != 0 and "not found" in (out + err).lower(), (out, err)
+        assert is_open(server, "two")
+        listed = cadence(server, "workflow", "list", "--query", "WorkflowType = 'order'")
+        assert "two" in listed and "one" not in listed, listed
+
+
+def test_a_domain_is_deprecated_with_its_runs(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        cadence(server, "domain", "register", "--global_domain", "false")
+        start_runs(server, ["one"])
+        out = cadence(server, "domain", "deprecate")
+        assert "in progress" in out, out
+        support.wait_until(lambda: not is_open(server, "one"), "the run to be ended")
+        assert "DEPRECATED" in cadence(server, "domain", "describe")
 
 
 @support.proves("A-264")
