@@ -70,6 +70,7 @@ schedule_tell(struct schedule_client *client, const char *path, const ProtobufCM
         .clients = client->clients, .arena = client->arena, .wants_committed = true};
     for (;;) {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        load->tries++;
         struct error *err = load_send(&call, path, request, type, response);
         fiber_set_deadline(NEVER);
         load->calls++;
@@ -157,6 +158,15 @@ find_quiet(struct schedule_client *client, int64_t seconds)
     (void)(fiber_sleep(quiet * NS_PER_S - clock_wall(), client->arena) == NULL);
 }
 
+/* The next morning, when all that was buffered has been started. */
+static void
+find_end(struct schedule_client *client)
+{
+    int64_t now = clock_wall() / NS_PER_S;
+    int64_t end = now / DAY * DAY + DAY + 10 * HOUR + 40 * 60;
+    (void)(fiber_sleep(end * NS_PER_S - clock_wall(), client->arena) == NULL);
+}
+
 static void
 rest(struct schedule_client *client)
 {
@@ -241,7 +251,7 @@ client_main(void *argument)
         create(&client, i);
     while (clock_monotonic() < load->until)
         steer(&client);
-    find_quiet(&client, 3 * HOUR); /* what was started last has ended */
+    find_end(&client);
     load->is_steered = true;
     schedule_verify(&client);
     load_clients_free(client.clients);

@@ -21,7 +21,7 @@ struct schedule_load {
     int64_t pause_max;   /* seconds between two wishes */
     struct model models[SCHEDULE_STORIES];
     struct verdict verdict;
-    unsigned calls, failed, pauses, updates, backfills, runs;
+    unsigned tries, calls, failed, pauses, updates, backfills, runs;
     bool is_steered; /* all was told; the world may rest until it is verified */
     bool is_over;
 };

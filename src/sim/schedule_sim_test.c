@@ -15,10 +15,10 @@
 #define DAY      (86400 * NS_PER_S)
 #define DOWN_MAX (240 * NS_PER_S) /* less than the client keeps away from fires */
 #define NEAR     (2 * NS_PER_S)   /* how near to a fire a crash comes */
-#define BEHIND   (2 * NS_PER_MS)  /* how near behind a start */
+#define BEHIND   (2 * NS_PER_MS)  /* how near behind a start, or a wish */
 
 static const char *const marks[] = {
-    "crash_at_a_fire", "crash_behind_a_start",    "crash_any_time",
+    "crash_at_a_fire", "crash_behind_a_start",    "crash_at_a_wish",    "crash_any_time",
     "crash_twice",     "schedule_start_repeated", "schedule_continued",
 };
 
@@ -69,17 +69,44 @@ crash_behind_start(struct sim *sim)
     crash(sim, "crash_behind_a_start");
 }
 
+struct try_count {
+    const struct schedule_load *load;
+    unsigned seen;
+};
+
+static bool
+has_tried(void *context)
+{
+    const struct try_count *count = context;
+    return count->load->tries > count->seen;
+}
+
+/* A wish is on its way, or its answer is. */
+static void
+crash_at_wish(struct sim *sim, const struct schedule_load *load)
+{
+    struct try_count count = {load, load->tries};
+    if (!world_run_until(sim->world, has_tried, &count, DAY))
+        return;
+    world_run_for(sim->world, chance(sim, BEHIND));
+    crash(sim, "crash_at_a_wish");
+}
+
 static void
 harm(struct sim *sim, const struct schedule_load *load, int64_t offset, int64_t pause_max)
 {
     world_run_for(sim->world, chance(sim, pause_max));
-    int64_t what = chance(sim, 4);
+    int64_t what = chance(sim, 5);
     if (what == 0) {
         crash(sim, "crash_any_time");
         return;
     }
     if (what == 1) {
         crash_behind_start(sim);
+        return;
+    }
+    if (what == 2) {
+        crash_at_wish(sim, load);
         return;
     }
     int64_t next = schedule_load_next(load, wall_of(sim, offset) / NS_PER_S) * NS_PER_S;
