@@ -5,7 +5,7 @@
 #include "cli/inside.h"
 #include "wire/names.h"
 
-#define REMOTE  "address context_timeout tls_cert_path transport jwt "
+#define REMOTE  "address context_timeout tls_cert_path transport jwt jwt-private-key "
 #define PRINTED "format print_json "
 /* Fields of a request about one run. */
 #define ONE_RUN                                                                                    \

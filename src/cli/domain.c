@@ -25,7 +25,8 @@ static const struct {
 } advice[] = {
     {ERR_ENTITY_NOT_EXISTS, "", "cadenza domain list --all shows those there are"},
     {ERR_DOMAIN_ALREADY_EXISTS, "", "cadenza domain update changes it"},
-    {ERR_ACCESS_DENIED, "", "give --security_token TOKEN, or ask who runs the server"},
+    {ERR_ACCESS_DENIED, "",
+     "give --jwt TOKEN or --security_token TOKEN, or ask who runs the server"},
     {ERR_BAD_REQUEST, "not primary cluster",
      "global domains are changed at the group's primary cluster: --address HOST:PORT; a failover "
      "can be asked of any"},

@@ -115,7 +115,8 @@ add_flag(struct buffer *text, const struct cli_flag *flag)
 }
 
 /* Flags that most commands have stand once, at the top. */
-static const char usual[] = "address context_timeout tls_cert_path transport jwt format print_json";
+static const char usual[] =
+    "address context_timeout tls_cert_path transport jwt jwt-private-key format print_json";
 
 static void
 add_command(struct buffer *text, const struct cli_command *command, struct arena *arena)

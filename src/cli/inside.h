@@ -35,7 +35,8 @@ struct cli_call {
     const char *timeout;       /* --context_timeout, seconds; NULL: the command's own */
     const char *transport;     /* --transport */
     const char *tls_authority; /* --tls_cert_path; NULL: plain */
-    const char *token;         /* --jwt; NULL: none */
+    const char *token;         /* --jwt, or made from the key; NULL: none */
+    const char *token_key;     /* --jwt-private-key; NULL: none */
     const char *format;        /* --format */
     bool prints_json;          /* --print_json */
     bool as_json;              /* one of the two */
@@ -207,6 +208,9 @@ struct error *cli_run_rpc(struct cli_call *call);
 /* The request of a command that is one call, made from its flags. */
 must_use struct error *cli_make_request(struct cli_call *call, const struct cli_rpc *rpc,
                                         ProtobufCMessage **request);
+/* Makes call->token from --jwt-private-key, where it was given and --jwt was not. Yields. Error:
+ * it is no such key. */
+must_use struct error *cli_make_token(struct cli_call *call);
 /* Who asks, for requests and histories: user@host. */
 const char *cli_identity(struct arena *arena);
 /* Adds what to do next to a refusal, where its kind and words leave no doubt. */

@@ -68,6 +68,8 @@ cli_ask(struct cli_call *call, const char *path, const ProtobufCMessage *request
     struct tls *tls = NULL;
     struct error *err = read_timeout(call, &timeout);
     if (err == NULL)
+        err = cli_make_token(call);
+    if (err == NULL)
         err = open_tls(call, &tls);
     if (err != NULL)
         return err;

@@ -87,6 +87,24 @@ def test_the_command_line_shows_tokens_and_gets_what_they_allow(binary, folder):
         allowed(server, "d", *writer, "workflow", "terminate", "--workflow_id", "w")
 
 
+@support.proves("I-001")
+def test_our_own_command_line_makes_a_token_from_a_key(binary, folder):
+    private = make_keys(folder)
+    environment = {"CADENCE_CLI_JWT_PRIVATE_KEY": str(private)}
+    with start_server(binary, folder) as server:
+        words = ["domain", "register", "--gd", "false", "--domain", "d", "--address", server.grpc]
+        code, out, err = support.run(binary, *words, env={})
+        assert code == 1 and "give --jwt TOKEN" in err, (code, out, err)
+        assert support.run(binary, *words, env=environment)[0] == 0
+        count = ["workflow", "count", "--domain", "d", "--address", server.grpc]
+        token = make_token(private, Admin=True)
+        assert support.run(binary, *count, "--jwt", token, env={})[:2] == (0, "0\n")
+        assert support.run(binary, *count, "--jwt-pk", str(private), env={})[:2] == (0, "0\n")
+        public = str(folder / "public.pem")
+        code, out, err = support.run(binary, *count, "--jwt-private-key", public, env={})
+        assert code == 2 and "is no private RSA key" in err, (code, out, err)
+
+
 def test_a_server_without_a_key_does_not_start(binary, folder):
     (folder / "public.pem").write_text("no key")
     server = start_server(binary, folder).launch()

@@ -362,68 +362,6 @@ def test_calls_say_who_calls(binary, folder):
     assert "cadence-client-feature-flags" not in headers, headers
 
 
-@support.proves("I-T18", "I-T24", "I-T25")
-def test_settings_groups_queues_and_search_attributes(binary, folder):
-    with support.Server(binary, folder / "data") as server:
-        environment = {"CADENCE_CLI_ADDRESS": server.grpc, "CADENCE_CLI_DOMAIN": "d"}
-
-        def run(*words, code=0):
-            done = cadenza(binary, *words, environment=environment)
-            assert done[0] == code, (words, done)
-            return done[1] if code == 0 else done[2]
-
-        run("domain", "register", "--global_domain", "false")
-        assert re.search(r"^CustomIntField +INT$", run("cluster", "get-search-attr"), re.MULTILINE)
-        added = ["--search_attr_key", "Customer", "--search_attr_type", "1"]
-        run("admin", "cluster", "add-search-attr", *added)
-        support.wait_until(
-            lambda: re.search(r"^Customer +KEYWORD$", run("cluster", "get-search-attr"), re.M),
-            "the attribute",
-        )
-        groups = ["admin", "isolation-groups"]
-        assert run(*groups, "get-global") == "-- No groups found --\n"
-        run(*groups, "update-global", "--set-drains", "zone-1,zone-2", "--set-drains", "zone-3")
-        assert re.findall(r"(zone-\d) +DRAINED", run(*groups, "get-global")) == [
-            "zone-1",
-            "zone-2",
-            "zone-3",
-        ]
-        run(*groups, "update-global", "--remove-all-drains")
-        assert "No groups" in run(*groups, "get-global")
-        run(*groups, "update-domain", "--json", '[{"Name":"zone-9","State":2}]')
-        assert "zone-9" in run(*groups, "get-domain")
-        assert "--set-drains" in run(*groups, "update-domain", code=2)
-        config = ["admin", "config"]
-        name = ["--name", "frontend.domainrps"]
-        value = '{"Value":500,"Filters":{"domainName":"d"}}'
-        run(*config, "update", *name, "--value", value, "--value", '{"Value":900}')
-        assert json.loads(run(*config, "get", *name, "--filter", '{"domainName":"d"}')) == 500
-        assert json.loads(run(*config, "operational-get", *name)) == 900
-        (entry,) = json.loads(run(*config, "list"))
-        assert entry["Name"] == "frontend.domainrps" and len(entry["Values"]) == 2, entry
-        run(*config, "restore", *name)
-        assert json.loads(run(*config, "list")) == []
-        assert "frontend.domainrps" in run(*config, "listall")
-        assert "give it as" in run(*config, "update", *name, "--value", "500", code=2)
-        queue = ["admin", "async-wf-queue"]
-        run(*queue, "update", "--json", '{"Enabled":true,"PredefinedQueueName":"q"}')
-        assert json.loads(run(*queue, "get"))["configuration"]["predefinedQueueName"] == "q"
-
-
-def test_the_cluster_tells_how_it_is(binary, folder):
-    with support.Server(binary, folder / "data") as server:
-        where = ["--address", server.grpc]
-        code, out, err = cadenza(binary, "cluster", "health", *where)
-        assert code == 0 and f"{server.grpc}: healthy" in out, (out, err)
-        code, out, err = cadenza(binary, "cluster", "health", "--format", "json", *where)
-        assert json.loads(out)["ok"] is True, (out, err)
-        for words in (["cluster", "describe"], ["admin", "cl", "d"]):
-            shown = json.loads(cadenza(binary, *words, *where)[1])
-            assert shown["persistenceInfo"]["historyStore"]["backend"] == "embedded", shown
-    code, out, err = cadenza(binary, "cluster", "health", *where)
-    assert code == 1 and "cadenza server starts a server" in err, err
-
-
 # --- a group ---------------------------------------------------------------------------------
 
 

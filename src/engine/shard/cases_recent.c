@@ -28,8 +28,9 @@ static bool
 recall(struct rig *rig, const struct place *place, int64_t from, int64_t to,
        struct history_page *page)
 {
-    struct history_range_wanted wanted = {
-        .branch = place->branch, .from_event_id = from, .to_event_id = to};
+    struct history_range_wanted wanted = {.line = history_line_root(&place->branch, rig->arena),
+                                          .from_event_id = from,
+                                          .to_event_id = to};
     return shard_recall_history(rig->shard, &wanted, rig->arena, page);
 }
 
