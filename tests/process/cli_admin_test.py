@@ -71,18 +71,11 @@ def test_the_cluster_tells_how_it_is(binary, folder):
     assert code == 1 and "cadenza server starts a server" in err, err
 
 
-def is_served(cli, *words):
-    """Does this server have the call? One that has not says so."""
-    code, _, err = cli.run(*words)
-    return code == 0 or ("is not served" not in err and "cadence-batcher does not exist" not in err)
-
-
+@support.proves("I-T17")
 def test_a_schedule_is_made_looked_at_steered_and_deleted(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cli = Cli(binary, server.grpc)
         cli("domain", "register", "--global_domain", "false")
-        if not is_served(cli, "schedule", "list"):
-            return
         name = ["--schedule_id", "nightly"]
         out = cli(
             *("schedule", "create", *name, "--cron_expression", "0 3 * * *", "--wt", "greet"),
@@ -117,12 +110,11 @@ def test_a_schedule_is_made_looked_at_steered_and_deleted(binary, folder):
         cli(*describe, code=1)
 
 
+@support.proves("I-T14")
 def test_a_batch_does_one_thing_to_all_that_a_query_finds(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cli = Cli(binary, server.grpc)
         cli("domain", "register", "--global_domain", "false")
-        if not is_served(cli, "workflow", "batch", "list"):
-            return
         for name in ("a", "b"):
             cli.start(name, "greet")
         query = 'WorkflowType = "greet"'
