@@ -173,17 +173,6 @@ TEST(config, a_name_with_a_dot_is_refused)
     expect_refused_with("'': 1\n", "a name is not empty");
 }
 
-/* Who believes that tokens are checked must not find out by being wrong. */
-TEST(config, what_would_be_unsafe_to_ignore_is_refused)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    expect_refused("authorization:\n  oauthAuthorizer:\n    enable: true\n",
-                   "test.yaml:3: authorization.oauthAuthorizer.enable: expected false, got 'true': "
-                   "Tokens are not checked yet; starting would let everybody in.");
-    config_free(
-        config_of("authorization: {oauthAuthorizer: {enable: false, maxJwtTTL: 86400}}\n", arena));
-}
-
 /* --- variables ----------------------------------------------------------------------------------
  */
 

@@ -233,7 +233,7 @@ TEST(dynamic, the_settings_of_cadence_s_suites_load_and_hold, "H-024")
     EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_DECISION_HEARTBEAT_TIMEOUT, NULL), 5 * NS_PER_S);
     EXPECT_EQ(dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, NULL), 0);
     EXPECT_EQ(dynamic_duration(dynamic, DYNAMIC_FAILOVER_COOL_DOWN, NULL), 0);
-    EXPECT_EQ(notes_count(&notes, "has no meaning here"), 3);
+    EXPECT_EQ(notes_count(&notes, "has no meaning here"), 2);
     dynamic_free(dynamic);
 }
 
