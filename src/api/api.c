@@ -83,6 +83,8 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("RestoreOperationalDynamicConfig"), api_restore_dynamic_config},
     {ADMIN_PATH("ListOperationalDynamicConfig"), api_list_dynamic_config},
     {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
+    {"/cadenza.admin.v1.RunsAPI/ListDivergences", api_list_divergences},
+    {"/cadenza.admin.v1.RunsAPI/DescribeRebuild", api_describe_rebuild},
     {"/cadenza.admin.v1.AuditAPI/ListAuditRecords", api_list_audit_records},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},

@@ -1,5 +1,6 @@
 /* reset_test.c - ResetWorkflowExecution and RefreshWorkflowTasks through the door. */
 #include "api/fixture.h"
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "engine/run/apply.h" /* event_name */
 #include "wire/names.h"
 
@@ -283,6 +284,44 @@ refreshed(struct fixture *fixture)
 TEST(refresh, tasks_come_again_without_an_event, "A-210")
 {
     fixture_run(refreshed);
+}
+
+#define RUNS_API "/cadenza.admin.v1.RunsAPI/"
+
+static void
+rebuilt(struct fixture *fixture)
+{
+    run_start(fixture, "wf");
+    decide(fixture, decide_activity(fixture, "a"));
+    STORE_API(DescribeRebuildRequest) request = CADENZA__ADMIN__V1__DESCRIBE_REBUILD_REQUEST__INIT;
+    STORE_API(DescribeRebuildResponse) *response = NULL;
+    const ProtobufCMessageDescriptor *type =
+        &cadenza__admin__v1__describe_rebuild_response__descriptor;
+    request.domain = "orders";
+    request.workflow_id = "wf";
+    EXPECT_OK(fixture_call(fixture, RUNS_API "DescribeRebuild", &request.base, type, &response));
+    EXPECT(response->is_comparable && response->run_id[0] != '\0');
+    EXPECT_TEXT(response->stored_checksum, response->rebuilt_checksum);
+    request.workflow_id = "nobody";
+    EXPECT_KIND(fixture_call(fixture, RUNS_API "DescribeRebuild", &request.base, type, &response),
+                ERR_ENTITY_NOT_EXISTS);
+
+    STORE_API(ListDivergencesRequest) list = CADENZA__ADMIN__V1__LIST_DIVERGENCES_REQUEST__INIT;
+    STORE_API(ListDivergencesResponse) *lost = NULL;
+    type = &cadenza__admin__v1__list_divergences_response__descriptor;
+    EXPECT_OK(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost));
+    EXPECT_EQ(lost->n_divergences, 0); /* there is one cluster */
+    list.workflow_id = "wf";
+    EXPECT_KIND(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost),
+                ERR_BAD_REQUEST);
+    list.domain = "nowhere";
+    EXPECT_KIND(fixture_call(fixture, RUNS_API "ListDivergences", &list.base, type, &lost),
+                ERR_ENTITY_NOT_EXISTS);
+}
+
+TEST(rebuild, operators_see_that_a_run_is_what_its_history_says)
+{
+    fixture_run(rebuilt);
 }
 
 /* The domain says that a binary is bad. */

@@ -199,6 +199,16 @@ const struct cli_command cli_commands[] = {
         .run = cli_dlq_purge,
     },
     {
+        .words = "admin divergence",
+        .summary = "Shows which events lost when clusters could not hear each other: those of a "
+                   "history that another\none beat, or of a run that lost its workflow id. What "
+                   "clients caused among them has happened again.",
+        .examples = "  cadenza admin divergence\n"
+                    "  cadenza admin divergence --domain orders --format json\n",
+        .flags = "domain count " PRINTED REMOTE,
+        .run = cli_divergence,
+    },
+    {
         .words = "config keys",
         .summary = "Shows every setting that can change while a server runs: what it does, its "
                    "default,\nand what its entries may be constrained by.",

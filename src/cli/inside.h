@@ -95,6 +95,7 @@ struct error *cli_domain_delete(struct cli_call *call);
 struct error *cli_domain_list_failover_history(struct cli_call *call);
 struct error *cli_group(struct cli_call *call);
 struct error *cli_hot_workflows(struct cli_call *call);
+struct error *cli_divergence(struct cli_call *call);
 struct error *cli_config_keys(struct cli_call *call);
 struct error *cli_dlq_count(struct cli_call *call);
 struct error *cli_dlq_read(struct cli_call *call);

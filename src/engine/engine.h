@@ -175,6 +175,38 @@ struct history_range {
 must_use struct error *engine_read_history(struct engine *engine, const struct history_range *range,
                                            struct arena *arena, struct history_page *page);
 
+/* --- several clusters, for operators ------------------------------------------------------------
+ */
+
+/* Events that lost: of a history of a run, from one on. */
+struct divergence {
+    struct run_key key;
+    struct uuid branch;
+    bool is_of_run; /* another run has the workflow id; else another history of the run won */
+    int64_t from_event_id, next_event_id; /* the second one not included */
+    int64_t last_version;
+    int64_t time; /* when it was noticed here, wall clock */
+    API(HistoryEvent) **events;
+    size_t event_count;
+};
+struct divergence_wish {
+    const char *domain_id, *workflow_id; /* NULL: all; the second one needs the first */
+    size_t count_max;
+    bool has_events; /* with the events, as many of each as one page holds */
+};
+must_use struct error *engine_list_divergences(struct engine *engine,
+                                               const struct divergence_wish *wish,
+                                               struct arena *arena, struct divergence **divergences,
+                                               size_t *count);
+/* Is a run what its history says (run_checksum)? */
+struct run_verification {
+    const char *run_id;
+    bool is_comparable; /* false: something is buffered and in no history yet */
+    uint64_t stored, rebuilt;
+};
+must_use struct error *engine_verify(struct engine *engine, const struct run_key *key,
+                                     struct arena *arena, struct run_verification *verification);
+
 /* --- queries ------------------------------------------------------------------------------------
  */
 

@@ -6,6 +6,7 @@
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "route/route.h"
+#include "wire/errors.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 
@@ -15,6 +16,7 @@ struct query_look {
     const struct engine *engine;
     struct query_view *view;
     struct arena *arena;
+    bool is_zombie;
 };
 
 /* A cluster attribute that the domain does not have is nobody's: then whoever is asked answers. */
@@ -52,6 +54,7 @@ static void
 look_query(void *context, const struct run *run, const STORED(CurrentRecord) *current)
 {
     struct query_look *look = context;
+    look->is_zombie = run_is_zombie(run);
     const struct engine_options *options = &look->engine->options;
     const STORED(RunRecord) *core = run->core;
     API(WorkflowType) *type = message_new(look->arena, API_TYPE(workflow_type));
@@ -81,8 +84,14 @@ struct error *
 engine_query_view(struct engine *engine, const struct run_key *key, bool is_strong,
                   struct arena *arena, struct query_view *view)
 {
-    struct query_look look = {engine, view, arena};
-    return (is_strong ? engine_look_surely : engine_look)(engine, key, look_query, &look, arena);
+    struct query_look look = {engine, view, arena, false};
+    struct error *err =
+        (is_strong ? engine_look_surely : engine_look)(engine, key, look_query, &look, arena);
+    if (err == NULL && look.is_zombie) /* nobody works on it (E-043) */
+        err = errors_entity_not_exists(arena, NULL,
+                                       "Workflow execution not found.  WorkflowId: %s, RunId: %s",
+                                       key->workflow_id, key->run_id);
+    return err;
 }
 
 /* --- a completed decision ---- */

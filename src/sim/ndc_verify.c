@@ -19,8 +19,9 @@
 struct ndc_audit {
     struct ndc_load *load;
     struct load_clients *clients;
-    struct arena *arena; /* of one look */
-    char why[200];       /* what has not settled */
+    struct arena *arena;               /* of one look */
+    char why[200];                     /* what has not settled */
+    char run_id[UUID_TEXT_LENGTH + 1]; /* of which run; "": the current one */
 };
 
 static struct load_call
@@ -89,6 +90,7 @@ static bool
 same_history(struct ndc_audit *audit, const char *id, const char *run_id)
 {
     struct slice first = {0};
+    snprintf(audit->run_id, sizeof audit->run_id, "%s", run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         API(History) history;
         struct error *err = read_history(audit, i, id, run_id, &history);
@@ -211,6 +213,7 @@ static bool
 has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
     const char *run_id = NULL;
+    audit->run_id[0] = '\0';
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
         const char *found = info == NULL ? "none" : info->workflow_execution->run_id;
@@ -295,7 +298,7 @@ ndc_audit(struct ndc_load *load)
         fiber_set_deadline(NEVER);
         if (!is_done && clock_monotonic() > limit) {
             verdict_violate(&load->verdict, "not settled: %s", audit.why);
-            tell(&audit, &load->entries[i], "");
+            tell(&audit, &load->entries[i], audit.run_id);
         }
         if (!is_done && fiber_sleep(NS_PER_S, audit.arena) != NULL)
             break;

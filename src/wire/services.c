@@ -26,6 +26,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &grpc__health__v1__health__descriptor,
     &cadenza__admin__v1__store_api__descriptor,
     &cadenza__admin__v1__limits_api__descriptor,
+    &cadenza__admin__v1__runs_api__descriptor,
     &cadenza__admin__v1__visibility_api__descriptor,
     &cadenza__admin__v1__audit_api__descriptor,
 };

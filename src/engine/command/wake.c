@@ -340,7 +340,8 @@ command_wake(struct step *step)
     check(mutation != NULL);
     put_off_reset(step);
     struct due_list list = {.arena = step->arena, .now = step->facts->now};
-    bool needs_decision = false;
+    const STORED(RunRecord) *core = mutation_run(mutation)->core;
+    bool needs_decision = core->decision == NULL && core->decision_attempt > 0; /* it moved here */
     for (list_due(&list, mutation); list.due.count > 0 && list.done < DUE_MAX;
          list_due(&list, mutation))
         do_all(step, &list, &needs_decision);

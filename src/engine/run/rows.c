@@ -66,6 +66,15 @@ pending_key_text(const struct run_key *key, enum pending_kind kind, const char *
     return key_end(&writer);
 }
 
+struct slice
+divergence_key(const struct run_key *key, struct uuid branch, struct arena *arena)
+{
+    struct key_writer writer;
+    begin_run_key(&writer, key, arena);
+    key_uuid(&writer, branch);
+    return key_end(&writer);
+}
+
 static struct slice
 number_key(uint64_t row, struct arena *arena)
 {

@@ -115,6 +115,10 @@ API(WorkflowExecutionInfo) *run_info(const STORED(RunRecord) *core, struct arena
 /* The task list of a run, with its kind where whoever started it had left it out. */
 API(TaskList) *run_info_list(const STORED(RunRecord) *core, struct arena *arena);
 
+/* What its events determine, as one number: the same in every cluster with this history, and after
+ * a rebuild. Nothing may be buffered. */
+uint64_t run_checksum(const struct run *run);
+
 /* --- rows ------------------------------------------------------------------------------------ */
 
 struct slice current_key(const char *domain_id, const char *workflow_id, struct arena *arena);
@@ -136,6 +140,9 @@ struct slice pending_key_number(const struct run_key *key, enum pending_kind kin
                                 struct arena *arena);
 struct slice pending_key_text(const struct run_key *key, enum pending_kind kind, const char *id,
                               struct arena *arena);
+
+/* A row that says that a history lost (ROW_DIVERGENCE), by its own branch; below the run's key. */
+struct slice divergence_key(const struct run_key *key, struct uuid branch, struct arena *arena);
 
 /* A row of the outbox (ROW_TRANSFER), by its number. */
 struct slice transfer_key(uint64_t row, struct arena *arena);

@@ -40,9 +40,9 @@ feed_open(struct rig *rig)
 struct feed
 feed_begin(struct rig *rig, const char *workflow_id, const char *run_id)
 {
-    static _Thread_local uint8_t last = 0; /* run ids of a test differ */
     if (run_id[0] == '\0')
-        run_id = arena_format(rig->arena, "11111111-2222-4333-8444-5555555555%02x", ++last);
+        run_id =
+            arena_format(rig->arena, "11111111-2222-4333-8444-5555555555%02x", ++rig->runs_named);
     return (struct feed){.rig = rig,
                          .key = {rig->domain_id, workflow_id, run_id},
                          .next_event_id = 1,
@@ -96,6 +96,16 @@ fill_activity(struct feed *feed, API(ActivityTaskScheduledEventAttributes) *sche
         event->field##_event_attributes = message_new(arena, API_TYPE(type##_event_attributes));   \
     } while (0)
 
+static API(DecisionTaskFailedCause)
+cause_of(char letter)
+{
+#define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+    if (letter == 'R')
+        return CAUSE(RESET_WORKFLOW);
+    return letter == 'F' ? CAUSE(FAILOVER_CLOSE_DECISION) : CAUSE(UNHANDLED_DECISION);
+#undef CAUSE
+}
+
 static void
 fill_decision(struct feed *feed, char letter, API(HistoryEvent) *event)
 {
@@ -128,14 +138,7 @@ fill_decision(struct feed *feed, char letter, API(HistoryEvent) *event)
             event->decision_task_failed_event_attributes;
         failed->scheduled_event_id = feed->scheduled_id;
         failed->started_event_id = feed->started_id;
-        failed->cause =
-            letter == 'R'
-                ? API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_RESET_WORKFLOW)
-            : letter == 'F'
-                ? API_VALUE(
-                      DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_FAILOVER_CLOSE_DECISION)
-                : API_VALUE(
-                      DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_UNHANDLED_DECISION);
+        failed->cause = cause_of(letter);
         if (letter == 'R') {
             failed->base_run_id = (char *)feed->base_run_id;
             failed->new_run_id = (char *)feed->key.run_id;

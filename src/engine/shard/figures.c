@@ -28,6 +28,16 @@ static const struct {
     {CLOSE(TIMED_OUT), "workflow_timeout"},
 };
 
+static const char *const foreign_names[FIGURE_FOREIGN_COUNT][2] = {
+    [FIGURE_APPLIED] = {"replication_batches_applied", "Batches of other clusters applied."},
+    [FIGURE_KNOWN] = {"replication_batches_known", "Batches of other clusters that were here."},
+    [FIGURE_LACKING] = {"replication_batches_early", "Batches that lacked events before them."},
+    [FIGURE_FORKED] = {"replication_histories_forked", "Histories that parted from another."},
+    [FIGURE_SWITCHED] = {"replication_histories_switched", "Runs that took another history."},
+    [FIGURE_ZOMBIES] = {"replication_zombies", "Runs that lost their workflow id while open."},
+    [FIGURE_LOST] = {"replication_events_lost", "Histories and runs noted as divergences."},
+};
+
 struct domain_figures {
     struct counter *closed[array_length(closes)];
     struct task_series tasks[FIGURE_TASKS];
@@ -94,8 +104,18 @@ figures_init(struct shard *shard)
     find_cache_series(figures, metrics);
     for (int task = 0; task < FIGURE_TASKS; task++)
         figures->tasks[task] = find_task_series(metrics, (enum task_figure)task);
+    for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
+        figures->foreign[i] =
+            metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
+}
+
+void
+figures_foreign(struct shard *shard, enum foreign_figure figure)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.foreign[figure], 1);
 }
 
 void

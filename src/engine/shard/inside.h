@@ -310,6 +310,18 @@ struct task_series {
     struct histogram *attempts; /* NULL: of a domain */
 };
 
+/* What came of events of other clusters. */
+enum foreign_figure {
+    FIGURE_APPLIED,
+    FIGURE_KNOWN,
+    FIGURE_LACKING,
+    FIGURE_FORKED,
+    FIGURE_SWITCHED,
+    FIGURE_ZOMBIES,
+    FIGURE_LOST,
+    FIGURE_FOREIGN_COUNT
+};
+
 /* All NULL without metrics. The series are the same for all shards. */
 struct figures {
     struct metrics *metrics;
@@ -319,6 +331,7 @@ struct figures {
     struct gauge *cache_size;
     struct histogram *cache_latency;
     struct task_series tasks[FIGURE_TASKS];
+    struct counter *foreign[FIGURE_FOREIGN_COUNT];
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -397,6 +410,8 @@ void figures_cache_waited(struct shard *shard, int64_t began);
 /* A task was handed over; an alarm has rung. */
 void figures_task(struct shard *shard, const struct transfer *transfer);
 void figures_alarm(struct shard *shard, const struct alarm *alarm);
+/* Events of another cluster came. */
+void figures_foreign(struct shard *shard, enum foreign_figure figure);
 /* A run is durably closed. */
 void figures_closed(struct shard *shard, const struct run *run);
 

@@ -181,6 +181,19 @@ submit(struct incoming *incoming, struct incoming_step *step)
     incoming->rebuilt = NULL; /* the workflow has it */
 }
 
+static void
+count_applied(const struct incoming *incoming, const struct incoming_step *step)
+{
+    struct shard *shard = incoming->tenure->shard;
+    figures_foreign(shard, FIGURE_APPLIED);
+    if (incoming->verdict.place == BATCH_FORKS)
+        figures_foreign(shard, FIGURE_FORKED);
+    if (incoming->verdict.is_switch)
+        figures_foreign(shard, FIGURE_SWITCHED);
+    if (step->suppressed.mutation != NULL || (!step->is_side && !step->target_is_current))
+        figures_foreign(shard, FIGURE_ZOMBIES);
+}
+
 static struct error *
 apply(struct incoming *incoming)
 {
@@ -197,6 +210,7 @@ apply(struct incoming *incoming)
     incoming_send_lost(incoming, &step);
     submit(incoming, &step);
     mark("foreign_applied");
+    count_applied(incoming, &step);
     go_on_here(incoming);
     return NULL;
 }
@@ -221,6 +235,9 @@ is_answered(struct incoming *incoming, struct error **err)
         *incoming->outcome = (struct foreign_outcome){.place = FOREIGN_KNOWN};
     else
         return false;
+    if (*err == NULL)
+        figures_foreign(incoming->tenure->shard,
+                        verdict->place == BATCH_IS_KNOWN ? FIGURE_KNOWN : FIGURE_LACKING);
     mark(verdict->place == BATCH_IS_KNOWN       ? "foreign_known"
          : verdict->place == BATCH_LACKS_EVENTS ? "foreign_gap"
                                                 : "foreign_wrong");

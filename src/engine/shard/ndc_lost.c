@@ -6,7 +6,6 @@
 #include "engine/shard/ndc.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
-#include "store/key.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -38,6 +37,9 @@ send_events(struct mutation *mutation, struct history_branch branch, int64_t fro
     struct arena *arena = mutation_arena(mutation);
     if (from >= to)
         return;
+#ifdef CADENZA_PLANT_lost_not_sent
+    return;
+#endif
     STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
     row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
     row->schedule_id = from;
@@ -99,18 +101,6 @@ incoming_send_lost(struct incoming *incoming, struct incoming_step *step)
 
 /* ---- for people ---- */
 
-static struct slice
-divergence_key(const struct run_key *key, struct uuid branch, struct arena *arena)
-{
-    struct key_writer writer;
-    key_begin(&writer, arena);
-    key_text(&writer, slice_text(key->domain_id));
-    key_text(&writer, slice_text(key->workflow_id));
-    key_text(&writer, slice_text(key->run_id));
-    key_uuid(&writer, branch);
-    return key_end(&writer);
-}
-
 static void
 put_divergence(const struct run *run, struct history_branch branch, int64_t from,
                STORED(DivergenceReason) reason, struct step_batch *batch)
@@ -130,6 +120,7 @@ put_divergence(const struct run *run, struct history_branch branch, int64_t from
     batch_put(batch->batch, ROW_DIVERGENCE, divergence_key(&key, branch.branch, arena),
               message_encode(arena, &row->base));
     mark("divergence_noted");
+    figures_foreign(batch->tenure->shard, FIGURE_LOST);
 }
 
 /* The history that won may have lost before; then the one that it beats has its place. */

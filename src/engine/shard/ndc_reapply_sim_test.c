@@ -258,3 +258,114 @@ SCENE(a_cancel_request_and_an_end_by_a_client_come_again_in_the_same_run)
     EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfdkT");
     close_engine(rig, engine);
 }
+
+/* ---- zombies and clients ---- */
+
+SCENE(a_zombie_is_neither_signalled_nor_cancelled_nor_queried, "E-043")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed newer = feed_begin(rig, "wf", ""), older = feed_begin(rig, "wf", "");
+    feed_move(rig, EAST);
+    feed_move(rig, WEST);
+    feed_move(rig, EAST);
+    feed_send(&newer, 11, "sd");
+    feed_send(&older, 1, "sd");
+    API(SignalWorkflowExecutionRequest) *signal =
+        message_new(rig->arena, API_TYPE(signal_workflow_execution_request));
+    signal->workflow_execution = message_new(rig->arena, API_TYPE(workflow_execution));
+    signal->workflow_execution->workflow_id = (char *)"wf";
+    signal->workflow_execution->run_id = (char *)older.key.run_id;
+    signal->signal_name = (char *)"signal";
+    EXPECT_KIND(engine_signal(engine, rig->domain_id, signal, rig->arena), ERR_ALREADY_COMPLETED);
+    API(TerminateWorkflowExecutionRequest) *end =
+        message_new(rig->arena, API_TYPE(terminate_workflow_execution_request));
+    end->workflow_execution = signal->workflow_execution;
+    EXPECT_KIND(engine_terminate(engine, rig->domain_id, end, rig->arena), ERR_ALREADY_COMPLETED);
+    struct query_view view;
+    EXPECT_KIND(engine_query_view(engine, &older.key, false, rig->arena, &view),
+                ERR_ENTITY_NOT_EXISTS);
+    EXPECT_OK(engine_query_view(engine, &newer.key, false, rig->arena, &view));
+    signal->workflow_execution->run_id = (char *)"";
+    EXPECT_OK(engine_signal(engine, rig->domain_id, signal, rig->arena));
+    EXPECT_EQ(feed_look(rig, &newer.key).signals, 1);
+    EXPECT(feed_look(rig, &older.key).is_zombie);
+    close_engine(rig, engine);
+}
+
+/* ---- for operators ---- */
+
+SCENE(what_lost_is_listed_with_its_events_until_the_run_goes)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won, older = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&feed, 1, "bcam");
+    feed_send(&won, 12, "b"); /* beats 3 to 6 */
+    feed_send(&older, 2, "sdb");
+    struct divergence_wish wish = {
+        .domain_id = rig->domain_id, .workflow_id = "wf", .count_max = 10, .has_events = true};
+    struct divergence *all;
+    size_t count;
+    EXPECT_OK(engine_list_divergences(engine, &wish, rig->arena, &all, &count));
+    EXPECT_EQ(count, 2);
+    size_t branch = all[0].is_of_run ? 1 : 0;
+    EXPECT_TEXT(all[branch].key.run_id, feed.key.run_id);
+    EXPECT_EQ(all[branch].from_event_id, 3);
+    EXPECT_EQ(all[branch].next_event_id, 7);
+    EXPECT_EQ(all[branch].last_version, 1);
+    EXPECT_EQ(all[branch].event_count, 4);
+    EXPECT_EQ(all[branch].events[0]->attributes_case, EVENT_KIND(DECISION_TASK_STARTED));
+    EXPECT(all[1 - branch].is_of_run);
+    EXPECT_TEXT(all[1 - branch].key.run_id, older.key.run_id);
+    /* The histories change places: so does what is told of them. */
+    feed_send(&feed, 21, "AxM");
+    EXPECT_OK(engine_list_divergences(engine, &wish, rig->arena, &all, &count));
+    EXPECT_EQ(count, 2);
+    branch = all[0].is_of_run ? 1 : 0;
+    EXPECT_EQ(all[branch].from_event_id, 3);
+    EXPECT_EQ(all[branch].next_event_id, 4);
+    EXPECT_EQ(all[branch].last_version, 12);
+    wish.workflow_id = "another";
+    EXPECT_OK(engine_list_divergences(engine, &wish, rig->arena, &all, &count));
+    EXPECT_EQ(count, 0);
+    close_engine(rig, engine);
+}
+
+static void
+expect_rebuilt(struct rig *rig, struct engine *engine, const struct run_key *key)
+{
+    struct run_verification verification;
+    EXPECT_OK(engine_verify(engine, key, rig->arena, &verification));
+    EXPECT(verification.is_comparable);
+    EXPECT_EQ(verification.stored, verification.rebuilt);
+}
+
+SCENE(a_run_is_what_its_history_says_whatever_became_of_it)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&feed, 1, "bcamGg");
+    expect_rebuilt(rig, engine, &feed.key);
+    feed_send(&won, 2, "b");
+    expect_rebuilt(rig, engine, &feed.key);
+    struct run_verification before, after;
+    EXPECT_OK(engine_verify(engine, &feed.key, rig->arena, &before));
+    feed_send(&feed, 11, "AxM");
+    expect_rebuilt(rig, engine, &feed.key);
+    EXPECT_OK(engine_verify(engine, &feed.key, rig->arena, &after));
+    EXPECT(before.stored != after.stored); /* it tells them apart */
+    feed_move(rig, EAST);
+    feed_move(rig, WEST);
+    feed_move(rig, EAST);
+    EXPECT_OK(rig_signal(rig, "wf", rig->arena));
+    expect_rebuilt(rig, engine, &feed.key);
+    EXPECT_OK(rig_terminate(rig, "wf", rig->arena));
+    expect_rebuilt(rig, engine, &feed.key);
+    close_engine(rig, engine);
+}

@@ -124,7 +124,8 @@ SCENE(what_was_buffered_is_written_down_when_the_domain_moves_away)
     EXPECT_TEXT(feed_read(rig, &key, 0), "sdbfgd");
 }
 
-/* West has closed the decision and was not heard of since: whoever goes on knows that one is due. */
+/* West has closed the decision and was not heard of since: whoever goes on knows that one is due.
+ */
 SCENE(a_decision_that_another_cluster_closed_is_scheduled_by_the_next)
 {
     struct feed feed = feed_begin(rig, "wf", "");
@@ -152,4 +153,18 @@ SCENE(open_runs_of_a_domain_that_moved_here_have_their_decisions_at_once)
     int64_t began = clock_monotonic();
     rig_wait(rig->tasks.count == RUNS);
     EXPECT(clock_monotonic() - began < 200 * NS_PER_MS);
+}
+
+/* The domain came here while nobody had the shard: no walk, but the run says that it is due. */
+SCENE(a_decision_is_due_also_where_the_move_was_missed)
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "Fg");
+    shard_close(rig->shard);
+    feed_move(rig, EAST);
+    rig_take(rig);
+    rig_wait(rig->tasks.count == 1);
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbfgd");
 }

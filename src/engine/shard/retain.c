@@ -112,6 +112,7 @@ put_core(const struct deletion *deletion, struct batch *batch)
     const struct run *run = deletion->loaded->run;
     struct slice key = run_row_key(deletion->key, deletion->arena);
     if (deletion->is_last) {
+        batch_delete_range(batch, ROW_DIVERGENCE, key, key_after_prefix(key, deletion->arena));
         batch_delete(batch, ROW_RUN, key);
         alarms_drop(deletion->tenure, run, batch);
     } else {

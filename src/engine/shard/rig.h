@@ -21,7 +21,8 @@ struct rig {
     const char *isolation_group;  /* of runs that are started; NULL: none */
     struct shard_options options; /* of the shard; may be changed before rig_take */
     struct shard *shard;
-    struct latch latch; /* of rig_spawn */
+    struct latch latch;  /* of rig_spawn */
+    unsigned runs_named; /* by feed.c, so that their ids differ */
     /* The port. */
     vector_of(struct task *) tasks; /* offered and taken, in order; in the arena */
     bool is_refusing;
