@@ -8,6 +8,7 @@
 #include "fiber/mark.h"
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -287,6 +288,37 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
     }
 }
 
+/* Nothing was parked, and nothing is open. */
+static void
+check_rest(struct ndc_audit *audit, unsigned cluster)
+{
+    struct verdict *verdict = &audit->load->verdict;
+    struct load_call call = call_to(audit, cluster);
+    ADMIN(CountDLQMessagesRequest) *count =
+        message_new(audit->arena, ADMIN_TYPE(count_dlqmessages_request));
+    ADMIN(CountDLQMessagesResponse) *counted = NULL;
+    struct error *err = ndc_call_at(
+        audit->load, &call, "/uber.cadence.admin.v1.AdminAPI/CountDLQMessages", &count->base,
+        ADMIN_TYPE(count_dlqmessages_response), (ProtobufCMessage **)&counted);
+    if (err != NULL || counted->n_history > 0)
+        verdict_violate(verdict, "cluster%u has parked messages", cluster);
+    API(ListOpenWorkflowExecutionsRequest) *list =
+        message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
+    list->domain = NDC_DOMAIN;
+    list->page_size = 10;
+    list->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
+    list->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
+    list->start_time_filter->latest_time = presence_make_timestamp(audit->arena, clock_wall());
+    API(ListOpenWorkflowExecutionsResponse) *listed = NULL;
+    call.wants_committed = true;
+    err = ndc_call(audit->load, &call, "VisibilityAPI/ListOpenWorkflowExecutions", list,
+                   list_open_workflow_executions_response, &listed);
+    if (err != NULL || listed->n_executions > 0)
+        verdict_violate(verdict, "cluster%u lists an open run: %s", cluster,
+                        err != NULL ? err->message
+                                    : listed->executions[0]->workflow_execution->workflow_id);
+}
+
 void
 ndc_audit(struct ndc_load *load)
 {
@@ -309,6 +341,11 @@ ndc_audit(struct ndc_load *load)
         audit.arena = arena_new(0);
         if (load->entries[i].run_id[0] != '\0')
             check_entry(&audit, &load->entries[i]);
+        arena_free(audit.arena);
+    }
+    for (unsigned i = 0; i < load->sim->count && load->verdict.violation == NULL; i++) {
+        audit.arena = arena_new(0);
+        check_rest(&audit, i);
         arena_free(audit.arena);
     }
     load_clients_free(audit.clients);
