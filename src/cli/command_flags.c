@@ -77,6 +77,13 @@ const struct cli_flag cli_flags[] = {
          "gRPC port of cluster0; its HTTP port is 255 higher, the next cluster's ports 1000. "
          "Default 7833."),
 
+    TEXT("dlq_type", "dlq_type", "dt", "TYPE", dlq.type,
+         "history (what happened to workflows) or domain. Default history."),
+    TEXT("source_cluster", "source_cluster", NULL, "CLUSTER", dlq.source,
+         "The cluster that sent the messages."),
+    TEXT("shard_id", "shard_id", "sid", "N", dlq.shard, "The shard that keeps them."),
+    TEXT("last_message_id", "last_message_id", "lm", "N", dlq.last,
+         "The last message that is meant. Default: all."),
     TEXT("count", "count", NULL, "N", count, "At most so many. Default 20."),
     TEXT("address", "address", "ad", "HOST:PORT", address,
          "The server; else $CADENCE_CLI_ADDRESS. Default 127.0.0.1:7833."),

@@ -3,6 +3,7 @@
 
 #define REMOTE  "address context_timeout tls_cert_path transport "
 #define PRINTED "format print_json "
+#define QUEUE   "dlq_type source_cluster shard_id last_message_id "
 #define CHANGED                                                                                    \
     "domain description owner_email retention active_cluster active_clusters clusters "            \
     "active_clusters_json domain_data domain_data_entry security_token history_archival_status "   \
@@ -167,6 +168,35 @@ const struct cli_command cli_commands[] = {
                     "  cadenza admin hot-workflows --domain orders --count 5 --format json\n",
         .flags = "domain count " PRINTED REMOTE,
         .run = cli_hot_workflows,
+    },
+    {
+        .words = "admin dlq count",
+        .summary = "Counts the messages of other clusters that could not be applied here.",
+        .examples = "  cadenza admin dlq count\n",
+        .flags = PRINTED REMOTE,
+        .run = cli_dlq_count,
+    },
+    {
+        .words = "admin dlq read",
+        .summary = "Lists them.",
+        .examples = "  cadenza admin dlq read --source_cluster cluster1 --shard_id 3\n",
+        .flags = QUEUE PRINTED REMOTE,
+        .run = cli_dlq_read,
+    },
+    {
+        .words = "admin dlq merge",
+        .summary = "Applies them again, in order; what is applied now goes.",
+        .examples = "  cadenza admin dlq merge --source_cluster cluster1 --shard_id 3\n",
+        .flags = QUEUE REMOTE,
+        .run = cli_dlq_merge,
+    },
+    {
+        .words = "admin dlq purge",
+        .summary = "Forgets them: what they say is lost here.",
+        .examples = "  cadenza admin dlq purge --source_cluster cluster1 --shard_id 3 "
+                    "--last_message_id 77\n",
+        .flags = QUEUE REMOTE,
+        .run = cli_dlq_purge,
     },
     {
         .words = "admin divergence",

@@ -24,6 +24,11 @@ struct domain_flags {
     bool wants_all, wants_deprecated, wants_full, is_forced, is_confirmed;
 };
 
+/* What `admin dlq` can be given; NULL: not given. */
+struct dlq_flags {
+    const char *type, *source, *shard, *last;
+};
+
 /* What a command's fiber is given. */
 struct cli_call {
     const char *const *words;  /* after the command's own words */
@@ -38,6 +43,7 @@ struct cli_call {
     struct domain_flags domain;
     const char *group_clusters, *base_port; /* of `group` */
     const char *count;                      /* --count */
+    struct dlq_flags dlq;
     struct arena *arena;
     int exit_code; /* 0 unless the command says otherwise; with an error 1 or, if set, that */
 };
@@ -91,6 +97,10 @@ struct error *cli_group(struct cli_call *call);
 struct error *cli_hot_workflows(struct cli_call *call);
 struct error *cli_divergence(struct cli_call *call);
 struct error *cli_config_keys(struct cli_call *call);
+struct error *cli_dlq_count(struct cli_call *call);
+struct error *cli_dlq_read(struct cli_call *call);
+struct error *cli_dlq_purge(struct cli_call *call);
+struct error *cli_dlq_merge(struct cli_call *call);
 
 /* Prints to standard output. */
 void cli_print(const char *format, ...) printf_like(1, 2);

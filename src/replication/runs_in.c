@@ -37,6 +37,7 @@ struct runs_in {
     struct runs_in_options options;
     struct list peers;
     struct latch fibers;
+    struct latch operations; /* calls of others that are under way */
     bool is_stopping;
 };
 
@@ -182,6 +183,7 @@ runs_in_start(const struct runs_in_options *options)
     in->options = *options;
     list_init(&in->peers);
     latch_init(&in->fibers, 0);
+    latch_init(&in->operations, 0);
     const struct cluster_group *group = options->group;
     for (size_t i = 0; i < group->count; i++) {
         const struct cluster *cluster = &group->clusters[i];
@@ -199,6 +201,7 @@ runs_in_stop(struct runs_in *in)
     list_each(node, &in->peers)
         fiber_cancel(list_entry(node, struct peer, node)->fiber);
     latch_wait(&in->fibers);
+    latch_wait(&in->operations);
     list_each_safe(node, &in->peers) {
         struct peer *peer = list_entry(node, struct peer, node);
         applier_free(peer->applier);
@@ -208,10 +211,11 @@ runs_in_stop(struct runs_in *in)
     memory_free(in);
 }
 
-/* --- for operators ---- */
+/* --- for others ---- */
 
 struct operation {
     struct runs_in *in;
+    void (*run)(struct operation *operation, const struct peer *peer);
     const char *source;
     const ADMIN(ReplicationTask) *task;
     const struct foreign_gap *range;
@@ -222,7 +226,7 @@ struct operation {
     struct error *err;
 };
 
-static struct peer *
+static const struct peer *
 find_peer(struct operation *operation)
 {
     list_each(node, &operation->in->peers) {
@@ -246,12 +250,8 @@ world_of(const struct peer *peer)
 }
 
 static void
-apply_here(void *argument)
+apply_here(struct operation *operation, const struct peer *peer)
 {
-    struct operation *operation = argument;
-    const struct peer *peer = find_peer(operation);
-    if (peer == NULL)
-        return;
     struct apply_world world = world_of(peer);
     enum applied applied =
         apply_task(&world, operation->task, true, operation->arena, &operation->err);
@@ -259,24 +259,16 @@ apply_here(void *argument)
 }
 
 static void
-resend_here(void *argument)
+resend_here(struct operation *operation, const struct peer *peer)
 {
-    struct operation *operation = argument;
-    const struct peer *peer = find_peer(operation);
-    if (peer == NULL)
-        return;
     bool is_away;
     struct apply_world world = world_of(peer);
     operation->err = apply_range(&world, operation->range, operation->arena, &is_away);
 }
 
 static void
-hydrate_here(void *argument)
+hydrate_here(struct operation *operation, const struct peer *peer)
 {
-    struct operation *operation = argument;
-    const struct peer *peer = find_peer(operation);
-    if (peer == NULL)
-        return;
     ADMIN(GetDLQReplicationMessagesRequest) *request =
         message_new(operation->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
     request->task_infos = operation->infos;
@@ -286,10 +278,29 @@ hydrate_here(void *argument)
                         ADMIN_TYPE(get_dlqreplication_messages_response), operation->response);
 }
 
-static struct error *
-operate(struct operation *operation, void (*run)(void *operation))
+/* On loop 0, as long as the peers are there. */
+static void
+operate_here(void *argument)
 {
-    struct error *err = loop_call(loop_at(0), run, operation, operation->arena);
+    struct operation *operation = argument;
+    struct runs_in *in = operation->in;
+    const struct peer *peer = find_peer(operation);
+    if (in->is_stopping)
+        operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
+    if (peer == NULL || in->is_stopping)
+        return;
+    int64_t before = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;
+    latch_add(&in->operations, 1);
+    fiber_set_deadline(latest < before ? latest : before);
+    operation->run(operation, peer);
+    fiber_set_deadline(before);
+    latch_done(&in->operations);
+}
+
+static struct error *
+operate(struct operation *operation)
+{
+    struct error *err = loop_call(loop_at(0), operate_here, operation, operation->arena);
     return err != NULL ? err : operation->err;
 }
 
@@ -297,16 +308,18 @@ struct error *
 runs_in_apply(struct runs_in *in, const char *source, const ADMIN(ReplicationTask) *task,
               struct arena *arena)
 {
-    struct operation operation = {.in = in, .source = source, .task = task, .arena = arena};
-    return operate(&operation, apply_here);
+    struct operation operation = {
+        .in = in, .run = apply_here, .source = source, .task = task, .arena = arena};
+    return operate(&operation);
 }
 
 struct error *
 runs_in_resend(struct runs_in *in, const char *source, const struct foreign_gap *range,
                struct arena *arena)
 {
-    struct operation operation = {.in = in, .source = source, .range = range, .arena = arena};
-    return operate(&operation, resend_here);
+    struct operation operation = {
+        .in = in, .run = resend_here, .source = source, .range = range, .arena = arena};
+    return operate(&operation);
 }
 
 struct error *
@@ -315,10 +328,11 @@ runs_in_hydrate(struct runs_in *in, const char *source, ADMIN(ReplicationTaskInf
                 ADMIN(GetDLQReplicationMessagesResponse) **response)
 {
     struct operation operation = {.in = in,
+                                  .run = hydrate_here,
                                   .source = source,
                                   .infos = infos,
                                   .info_count = count,
                                   .response = response,
                                   .arena = arena};
-    return operate(&operation, hydrate_here);
+    return operate(&operation);
 }

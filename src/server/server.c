@@ -501,8 +501,10 @@ server_stop(struct server *server, int64_t grace)
         api_drain(server->api);
         grpc_server_close(server->grpc, clock_monotonic() + grace);
     }
-    if (server->runs_in != NULL)
-        runs_in_stop(server->runs_in);
+    struct runs_in *runs_in = server->runs_in;
+    server->runs_in = NULL;
+    if (runs_in != NULL)
+        runs_in_stop(runs_in);
     if (server->service != NULL)
         rpc_service_free(server->service);
     if (server->replication != NULL)

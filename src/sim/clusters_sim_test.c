@@ -26,10 +26,9 @@ static const char *const moving_marks[] = {
     "cut_between_clusters",   "runs_peer_failed",
     "replication_gap_filled", "replication_rows_read_back",
     "foreign_applied",        "run_settled",
-    "late_news_settled",      "flushed_before_foreign",
-    "history_switched",       "divergence_noted",
-    "conflict_terminated",    "run_becomes_zombie",
-    "zombie_applied",         "zombie_revived",
+    "late_news_settled",      "history_switched",
+    "divergence_noted",       "conflict_terminated",
+    "run_becomes_zombie",     "zombie_applied",
     "lost_events_sent",       "decision_closed_by_failover",
     "activity_row_shared",
 };

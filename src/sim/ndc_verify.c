@@ -2,13 +2,13 @@
  * was acknowledged? See ndc_load.h. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -20,8 +20,9 @@
 struct ndc_audit {
     struct ndc_load *load;
     struct load_clients *clients;
-    struct arena *arena; /* of one look */
-    char why[200];       /* what has not settled */
+    struct arena *arena;               /* of one look */
+    char why[200];                     /* what has not settled */
+    char run_id[UUID_TEXT_LENGTH + 1]; /* of which run; "": the current one */
 };
 
 static struct load_call
@@ -90,6 +91,7 @@ static bool
 same_history(struct ndc_audit *audit, const char *id, const char *run_id)
 {
     struct slice first = {0};
+    snprintf(audit->run_id, sizeof audit->run_id, "%s", run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         API(History) history;
         struct error *err = read_history(audit, i, id, run_id, &history);
@@ -212,6 +214,7 @@ static bool
 has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
     const char *run_id = NULL;
+    audit->run_id[0] = '\0';
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
         const char *found = info == NULL ? "none" : info->workflow_execution->run_id;
@@ -276,13 +279,44 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
         look_at_run(audit, entry->id, run_id, &found);
     }
     for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
-        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0 && getenv("X") != NULL)
+        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0)
             verdict_violate(&audit->load->verdict,
                             "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
                             i, found.run_count);
         if (found.signals[i] > 0 && (entry->signals_sent >> i & 1) == 0)
             verdict_violate(&audit->load->verdict, "%s: nobody sent signal s%u", entry->id, i);
     }
+}
+
+/* Nothing was parked, and nothing is open. */
+static void
+check_rest(struct ndc_audit *audit, unsigned cluster)
+{
+    struct verdict *verdict = &audit->load->verdict;
+    struct load_call call = call_to(audit, cluster);
+    ADMIN(CountDLQMessagesRequest) *count =
+        message_new(audit->arena, ADMIN_TYPE(count_dlqmessages_request));
+    ADMIN(CountDLQMessagesResponse) *counted = NULL;
+    struct error *err = ndc_call_at(
+        audit->load, &call, "/uber.cadence.admin.v1.AdminAPI/CountDLQMessages", &count->base,
+        ADMIN_TYPE(count_dlqmessages_response), (ProtobufCMessage **)&counted);
+    if (err != NULL || counted->n_history > 0)
+        verdict_violate(verdict, "cluster%u has parked messages", cluster);
+    API(ListOpenWorkflowExecutionsRequest) *list =
+        message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
+    list->domain = NDC_DOMAIN;
+    list->page_size = 10;
+    list->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
+    list->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
+    list->start_time_filter->latest_time = presence_make_timestamp(audit->arena, clock_wall());
+    API(ListOpenWorkflowExecutionsResponse) *listed = NULL;
+    call.wants_committed = true;
+    err = ndc_call(audit->load, &call, "VisibilityAPI/ListOpenWorkflowExecutions", list,
+                   list_open_workflow_executions_response, &listed);
+    if (err != NULL || listed->n_executions > 0)
+        verdict_violate(verdict, "cluster%u lists an open run: %s", cluster,
+                        err != NULL ? err->message
+                                    : listed->executions[0]->workflow_execution->workflow_id);
 }
 
 void
@@ -296,7 +330,7 @@ ndc_audit(struct ndc_load *load)
         fiber_set_deadline(NEVER);
         if (!is_done && clock_monotonic() > limit) {
             verdict_violate(&load->verdict, "not settled: %s", audit.why);
-            tell(&audit, &load->entries[i], "");
+            tell(&audit, &load->entries[i], audit.run_id);
         }
         if (!is_done && fiber_sleep(NS_PER_S, audit.arena) != NULL)
             break;
@@ -307,6 +341,11 @@ ndc_audit(struct ndc_load *load)
         audit.arena = arena_new(0);
         if (load->entries[i].run_id[0] != '\0')
             check_entry(&audit, &load->entries[i]);
+        arena_free(audit.arena);
+    }
+    for (unsigned i = 0; i < load->sim->count && load->verdict.violation == NULL; i++) {
+        audit.arena = arena_new(0);
+        check_rest(&audit, i);
         arena_free(audit.arena);
     }
     load_clients_free(audit.clients);

@@ -144,13 +144,17 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL;
 }
 
-void
-script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
+static void
+play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
+     void (*run)(struct script *script))
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
-    for (unsigned i = 0; i < sim.count; i++)
+    for (unsigned i = 0; i < sim.count; i++) {
+        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        sim.hosts[i].shards = i == 0 ? 0 : shards;
         sim_host_start(&sim.hosts[i]);
+    }
     struct script script = {.sim = &sim,
                             .run = run,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
@@ -164,6 +168,24 @@ script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct scri
     }
     sim_close(&sim);
     EXPECT(has_ended);
+}
+
+void
+script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
+{
+    play(clusters, domain_clusters, "", 0, run);
+}
+
+void
+script_play_uneven(uint32_t shards, void (*run)(struct script *script))
+{
+    play(2, 0, "", shards, run);
+}
+
+void
+script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
+{
+    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
 }
 
 /* --- clients ---- */

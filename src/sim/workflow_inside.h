@@ -1,4 +1,5 @@
-/* workflow_inside.h - what the parts of the workflow load share. Only workflow_*.c and ndc_*.c include it. */
+/* workflow_inside.h - what the parts of the workflow load share. Only workflow_*.c and ndc_*.c
+ * include it. */
 #ifndef CADENZA_SIM_WORKFLOW_INSIDE_H
 #define CADENZA_SIM_WORKFLOW_INSIDE_H
 

@@ -339,4 +339,5 @@ def test_the_real_command_line_registers_fails_over_and_describes(binary, folder
         assert until_same([one, other], "orders").failover_version == 11
 
 
-support.main(sys.modules[__name__])
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])

@@ -659,6 +659,9 @@ void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, st
 /* Rows of a step that is about to be submitted go into its batch. */
 struct step_batch;
 void replicate_put(const struct step_batch *commit);
+/* Names an activity among those that have rows in memory. */
+struct slice replicate_activity_key(const struct run_key *key, int64_t schedule_id,
+                                    struct arena *arena);
 void replicate_release(struct tenure *tenure, ticket_t durable);
 /* Deletes by the way what nobody needs any more. */
 void replicate_fill(struct tenure *tenure, struct batch *batch);
