@@ -235,6 +235,9 @@ look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *c
 {
     struct errand_walk *walk = context;
     const STORED(TransferRow) *row = walk->errand->transfer;
+#ifdef CADENZA_PLANT_row_version_ignored
+    return;
+#endif
     if (run_is_open(run) || run_last_version(run) != row->event_version)
         walk->is_void = true;
 }

@@ -156,6 +156,9 @@ applier_processed(const struct applier *applier, uint32_t shard)
     if (shard >= applier->stream_count || applier->streams[shard].retrieved < 0)
         return PROCESSED_NOTHING;
     const struct stream *stream = &applier->streams[shard];
+#ifdef CADENZA_PLANT_acknowledged_before_applied
+    return stream->retrieved > 0 ? stream->retrieved : PROCESSED_NOTHING;
+#endif
     if (list_is_empty(&stream->items))
         return stream->retrieved > 0 ? stream->retrieved : PROCESSED_NOTHING;
     const struct item *first = list_entry(stream->items.next, struct item, node);

@@ -38,6 +38,8 @@ struct storm {
     uint64_t seed;
     unsigned clusters;
     int64_t duration, pause_max, move_pause_max;
+    int64_t sync_max; /* of the disks, ns; 0: as usual */
+    bool is_at_commits;
     const char *const *marks;
     size_t mark_count;
 };
@@ -51,15 +53,19 @@ run_storm(const struct storm *storm)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
-    for (unsigned i = 0; i < sim.count; i++)
+    for (unsigned i = 0; i < sim.count; i++) {
+        if (storm->sync_max > 0)
+            memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
         sim_host_start(&sim.hosts[i]);
+    }
     struct ndc_load *load =
         ndc_load_start(&sim, &(struct ndc_options){.clients = 3,
                                                    .workers = 2,
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
                                                    .move_pause_max = storm->move_pause_max});
-    struct nemesis nemesis = {.sim = &sim, .pause_max = storm->pause_max};
+    struct nemesis nemesis = {
+        .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
     if (storm->pause_max > 0) {
         nemesis_run(&nemesis, storm->duration);
         EXPECT(nemesis_relent(&nemesis));
@@ -128,6 +134,8 @@ broken_storm(uint64_t seed)
     struct storm storm = quiet_storm(seed);
     storm.duration = 30 * NS_PER_S;
     storm.pause_max = 3 * NS_PER_S;
+    storm.sync_max = seed % 3 == 0 ? 200 * NS_PER_MS : 0; /* much is in flight when one crashes */
+    storm.is_at_commits = seed % 2 == 0;
     storm.marks = broken_marks;
     storm.mark_count = array_length(broken_marks);
     return storm;

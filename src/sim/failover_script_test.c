@@ -361,3 +361,135 @@ TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-03
 {
     script_play(2, 0, play_heartbeat);
 }
+
+/* --- resets ---- */
+
+static const char *
+reset(struct script *script, unsigned cluster, int64_t finish_id)
+{
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(script->arena, API_TYPE(reset_workflow_execution_request));
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    request->workflow_execution->run_id =
+        script_describe(script, cluster, "w")->workflow_execution_info->workflow_execution->run_id;
+    request->reason = "again";
+    request->decision_finish_event_id = finish_id;
+    request->request_id = script_start_request(script, "w")->request_id;
+    API(ResetWorkflowExecutionResponse) *response = NULL;
+    EXPECT_OK(script_call(script, cluster, "WorkflowAPI/ResetWorkflowExecution", request,
+                          reset_workflow_execution_response, &response));
+    return response->run_id;
+}
+
+/* A run times out and is reset, before and after a failover; the last one completes. */
+static void
+play_reset(struct script *script)
+{
+    const char *run_id;
+    API(StartWorkflowExecutionRequest) *request = script_start_request(script, "w");
+    request->execution_start_to_close_timeout = presence_make_duration(script->arena, 20);
+    EXPECT_OK(script_try_start(script, 0, request, &run_id));
+    script_decide(script, 0, NULL, 0);
+    script_sleep(script, 25 * NS_PER_S);
+    expect_last(script_history(script, 0, "w", ""), EVENT(WORKFLOW_EXECUTION_TIMED_OUT));
+    script_expect_same(script, "w");
+    reset(script, 0, 4);
+    script_expect_same(script, "w");
+    script_failover(script, 1);
+    script_decide(script, 1, NULL, 0);
+    script_sleep(script, 25 * NS_PER_S);
+    API(History) *history = script_history(script, 1, "w", "");
+    expect_last(history, EVENT(WORKFLOW_EXECUTION_TIMED_OUT));
+    script_expect_same(script, "w");
+    int64_t finish_id = 0;
+    for (size_t i = 0; i < history->n_events; i++) {
+        if (history->events[i]->attributes_case == EVENT(DECISION_TASK_COMPLETED))
+            finish_id = history->events[i]->event_id;
+    }
+    const char *last = reset(script, 1, finish_id);
+    API(Decision) *end = script_complete_workflow(script);
+    script_decide(script, 1, &end, 1);
+    script_expect_same(script, "w");
+    for (unsigned i = 0; i < 2; i++) {
+        API(DescribeWorkflowExecutionResponse) *seen = script_describe(script, i, "w");
+        EXPECT_TEXT(seen->workflow_execution_info->workflow_execution->run_id, last);
+        EXPECT_EQ(
+            seen->workflow_execution_info->close_status,
+            API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_COMPLETED));
+    }
+}
+
+TEST(failover_script, resets_before_and_after_a_failover_end_in_the_same_run, "E-028")
+{
+    script_play(2, 0, play_reset);
+}
+
+/* --- sticky workers ---- */
+
+static void
+complete_sticky(struct script *script, unsigned cluster)
+{
+    API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, WITHIN);
+    EXPECT(task != NULL);
+    API(RespondDecisionTaskCompletedRequest) *request =
+        message_new(script->arena, API_TYPE(respond_decision_task_completed_request));
+    request->task_token = task->task_token;
+    request->sticky_attributes = message_new(script->arena, API_TYPE(sticky_execution_attributes));
+    request->sticky_attributes->worker_task_list = message_new(script->arena, API_TYPE(task_list));
+    request->sticky_attributes->worker_task_list->name =
+        arena_format(script->arena, "sticky%u", cluster);
+    request->sticky_attributes->schedule_to_start_timeout =
+        presence_make_duration(script->arena, 60);
+    API(RespondDecisionTaskCompletedResponse) *response = NULL;
+    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondDecisionTaskCompleted", request,
+                          respond_decision_task_completed_response, &response));
+}
+
+/* Nobody polls the sticky list of a cluster that the workflow left: decisions come by the normal
+ * list, at once. */
+static void
+play_sticky(struct script *script)
+{
+    script_start(script, 0, "w");
+    complete_sticky(script, 0);
+    script_expect_same(script, "w");
+    script_failover(script, 1);
+    EXPECT_OK(script_signal(script, 1, "w", "one"));
+    complete_sticky(script, 1);
+    script_expect_same(script, "w");
+    script_failover(script, 0);
+    EXPECT_OK(script_signal(script, 0, "w", "two"));
+    API(Decision) *end = script_complete_workflow(script);
+    script_decide(script, 0, &end, 1);
+    script_expect_same(script, "w");
+    expect_last(script_history(script, 1, "w", ""), EVENT(WORKFLOW_EXECUTION_COMPLETED));
+}
+
+TEST(failover_script, a_worker_that_kept_the_workflow_is_forgotten_with_a_failover, "E-033")
+{
+    script_play(2, 0, play_sticky);
+}
+
+/* --- clusters of other sizes ---- */
+
+static void
+play_uneven(struct script *script)
+{
+    for (int i = 0; i < 12; i++)
+        script_start(script, 0, arena_format(script->arena, "w%d", i));
+    for (int i = 0; i < 12; i++)
+        script_expect_same(script, arena_format(script->arena, "w%d", i));
+    script_failover(script, 1);
+    for (int i = 0; i < 12; i++)
+        EXPECT_OK(script_signal(script, 1, arena_format(script->arena, "w%d", i), "s"));
+    for (int i = 0; i < 12; i++)
+        script_expect_same(script, arena_format(script->arena, "w%d", i));
+}
+
+TEST(failover_script, clusters_with_other_numbers_of_shards_follow_each_other, "E-066")
+{
+    script_play_uneven(SIM_SHARDS - 1, play_uneven);
+    script_play_uneven(SIM_SHARDS + 3, play_uneven);
+}

@@ -10,11 +10,10 @@
  *   1. every workflow ends, and every cluster shows the same current run of each id, closed, and
  *      the same history of each run, to the byte;
  *   2. versions in a history never fall, and ids have no gap;
- *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in a
- *      current history, once, or in the report of what was lost;
+ *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in the
+ *      history of a run of its workflow id: what was on one that lost was applied again;
  *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
- *   5. no cluster shows an open run in the end, and nothing is left in a dead letter queue;
- *   6. rows for other clusters are gone when all have them. */
+ *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
 
@@ -37,7 +36,6 @@ struct ndc_load {
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
     uint64_t calls, acknowledged, failed, failovers, signals, decisions;
-    uint64_t lost; /* signals that the report of what was lost names */
     struct verdict verdict;
 };
 

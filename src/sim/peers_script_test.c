@@ -357,3 +357,27 @@ TEST(peers_script, a_message_is_made_again_for_whoever_parked_it, "E-074")
 {
     script_play(2, 0, play_hydrate);
 }
+
+/* --- queues that nobody has any more ---- */
+
+static void
+play_cross_cluster(struct script *script)
+{
+    ADMIN(GetCrossClusterTasksRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(get_cross_cluster_tasks_request));
+    request->target_cluster = "cluster1";
+    ADMIN(GetCrossClusterTasksResponse) *response = NULL;
+    EXPECT_OK(script_admin(script, 0, "GetCrossClusterTasks", request,
+                           get_cross_cluster_tasks_response, &response));
+    EXPECT_EQ(response->n_tasks_by_shard, 0);
+    ADMIN(RespondCrossClusterTasksCompletedRequest) *done =
+        message_new(script->arena, ADMIN_TYPE(respond_cross_cluster_tasks_completed_request));
+    ADMIN(RespondCrossClusterTasksCompletedResponse) *nothing = NULL;
+    EXPECT_OK(script_admin(script, 0, "RespondCrossClusterTasksCompleted", done,
+                           respond_cross_cluster_tasks_completed_response, &nothing));
+}
+
+TEST(peers_script, who_asks_for_tasks_of_cross_cluster_queues_gets_none, "E-078")
+{
+    script_play(2, 0, play_cross_cluster);
+}

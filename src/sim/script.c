@@ -145,13 +145,14 @@ is_outside_wanted(void *context)
 }
 
 static void
-play(unsigned clusters, unsigned domain_clusters, const char *config,
+play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
      void (*run)(struct script *script))
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
     for (unsigned i = 0; i < sim.count; i++) {
         sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        sim.hosts[i].shards = i == 0 ? 0 : shards;
         sim_host_start(&sim.hosts[i]);
     }
     struct script script = {.sim = &sim,
@@ -172,13 +173,19 @@ play(unsigned clusters, unsigned domain_clusters, const char *config,
 void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(clusters, domain_clusters, "", run);
+    play(clusters, domain_clusters, "", 0, run);
+}
+
+void
+script_play_uneven(uint32_t shards, void (*run)(struct script *script))
+{
+    play(2, 0, "", shards, run);
 }
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", run);
+    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
 }
 
 /* --- clients ---- */

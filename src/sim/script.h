@@ -31,6 +31,8 @@ struct script {
 };
 /* Runs it in a group of `clusters`; the domain is there, active in cluster 0, everywhere known. */
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
+/* The same, in a group of two whose second cluster has another number of shards. */
+void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */
 void script_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
 

@@ -77,7 +77,7 @@ life_begin(struct life *life, struct sim_host *host)
         .visibility = sim_lists_door(host->lists),
         .grpc_address = "0.0.0.0:" SIM_PORT,
         .host = host_name(host->host),
-        .shard_count = SIM_SHARDS,
+        .shard_count = host->shards == 0 ? SIM_SHARDS : host->shards,
         .metrics = life->metrics,
         .phase = &life->phase,
         .domain_refresh_interval = is_alone ? 0 : REFRESH_INTERVAL,

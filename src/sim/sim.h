@@ -26,6 +26,7 @@ struct sim_host {
     struct memory_base *base; /* its disk; hosts of one cluster share it */
     struct sim_lists *lists;  /* its lists of runs; hosts of one cluster share them */
     const char *config;       /* YAML; NULL: defaults */
+    uint32_t shards;          /* 0: SIM_SHARDS */
     uint64_t store_handle;    /* of the store it has open; meaningless when has_store is false */
     bool has_store;
     bool is_serving; /* answers calls */

@@ -16,6 +16,7 @@ from cadence import workflow
 from cadence.api.v1 import (
     common_pb2,
     history_pb2,
+    query_pb2,
     service_worker_pb2 as worker_api,
     service_worker_pb2_grpc as worker_stub,
     service_workflow_pb2 as workflow_api,
@@ -48,12 +49,18 @@ async def add_one(number: int) -> int:
 class Steps:
     """Sleeps and works in turn, for some seconds."""
 
+    def __init__(self):
+        self.number = 0
+
+    @workflow.query(name="number")
+    def ask_number(self) -> int:
+        return self.number
+
     @workflow.run
     async def run(self, count: int) -> int:
-        number = 0
         for _ in range(count):
             await workflow.sleep(timedelta(seconds=1))
-            number = await add_one.with_options(
+            self.number = await add_one.with_options(
                 schedule_to_close_timeout=MINUTE,
                 start_to_close_timeout=timedelta(seconds=5),
                 retry_policy={
@@ -61,8 +68,8 @@ class Steps:
                     "backoff_coefficient": 1.0,
                     "maximum_attempts": 20,
                 },
-            ).execute(number)
-        return number
+            ).execute(self.number)
+        return self.number
 
 
 # ---- calls ----
@@ -101,6 +108,18 @@ class Side:
             ),
             timeout=support.LIMIT,
         )
+
+    def query(self, workflow_id):
+        """The number that a worker tells."""
+        answer = self.workflows.QueryWorkflow(
+            workflow_api.QueryWorkflowRequest(
+                domain=DOMAIN,
+                workflow_execution=common_pb2.WorkflowExecution(workflow_id=workflow_id),
+                query=query_pb2.WorkflowQuery(query_type="number"),
+            ),
+            timeout=support.LIMIT,
+        )
+        return int(answer.query_result.data.decode())
 
     def poll(self, timeout=support.LIMIT):
         return self.workers.PollForDecisionTask(
@@ -214,24 +233,35 @@ class Proxy:
 # ---- the tests ----
 
 
+@contextlib.asynccontextmanager
+async def workers_of(clusters):
+    """A client of each cluster, with a worker that polls there."""
+    async with contextlib.AsyncExitStack() as stack:
+        clients = []
+        for cluster in clusters:
+            client = Client(domain=DOMAIN, target=cluster.grpc)
+            clients.append(await stack.enter_async_context(client))
+        for client in clients:
+            await stack.enter_async_context(Worker(client, LIST, registry))
+        yield clients
+
+
+async def start_steps(client, workflow_id, count):
+    await client.start_workflow(
+        "Steps",
+        count,
+        workflow_id=workflow_id,
+        task_list=LIST,
+        execution_start_to_close_timeout=timedelta(minutes=5),
+    )
+
+
 @support.proves("E-026", "E-032", "E-041")
 def test_running_workflows_survive_failovers_there_and_back(binary, folder):
     async def work(clusters, sides):
-        async with contextlib.AsyncExitStack() as stack:
-            clients = [
-                await stack.enter_async_context(Client(domain=DOMAIN, target=c.grpc))
-                for c in clusters
-            ]
-            for client in clients:
-                await stack.enter_async_context(Worker(client, LIST, registry))
+        async with workers_of(clusters) as clients:
             for number in range(WORKFLOWS):
-                await clients[0].start_workflow(
-                    "Steps",
-                    5,
-                    workflow_id=f"w{number}",
-                    task_list=LIST,
-                    execution_start_to_close_timeout=timedelta(minutes=5),
-                )
+                await start_steps(clients[0], f"w{number}", 5)
             loop = asyncio.get_running_loop()
             for target in (1, 0):
                 await asyncio.sleep(2)
@@ -254,6 +284,25 @@ def test_running_workflows_survive_failovers_there_and_back(binary, folder):
             assert result.decode().strip() == "5", result
             versions |= {event.version for event in events}
         assert len(versions) >= 2, versions
+
+    with two_clusters(binary, folder) as (clusters, sides):
+        asyncio.run(work(clusters, sides))
+
+
+@support.proves("E-031")
+def test_queries_are_answered_in_both_clusters_before_and_after_a_failover(binary, folder):
+    def ask(sides, least):
+        for side in sides:
+            support.wait_until(lambda: side.query("w") >= least, f"the number to be {least}")
+
+    async def work(clusters, sides):
+        async with workers_of(clusters) as clients:
+            await start_steps(clients[0], "w", 60)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, support.wait_until, lambda: sides[1].history("w"), "w")
+            await loop.run_in_executor(None, ask, sides, 1)
+            await loop.run_in_executor(None, clusters[1].failover, DOMAIN, "cluster1")
+            await loop.run_in_executor(None, ask, sides, 4)
 
     with two_clusters(binary, folder) as (clusters, sides):
         asyncio.run(work(clusters, sides))

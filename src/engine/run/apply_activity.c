@@ -81,9 +81,11 @@ apply_activity_started(struct mutation *mutation, const API(HistoryEvent) *event
     STORED(PendingActivity) *activity =
         mutation_change_activity(mutation, started->scheduled_event_id);
     check(activity->started_id == EVENT_NONE || activity->started_id == EVENT_TRANSIENT);
-    check(activity->attempt <= started->attempt); /* less: attempts before it left no events */
+    /* Less: attempts before it left no events. More: of a cluster that lost (fits.c). */
+    check(activity->attempt <= started->attempt || mutation->is_foreign);
+    bool is_known = activity->started_id == EVENT_TRANSIENT && /* the time then is as it was */
+                    activity->attempt == started->attempt;
     activity->attempt = started->attempt;
-    bool is_known = activity->started_id == EVENT_TRANSIENT; /* the time then is as it was */
     mutation_drop_transfer(mutation, activity->row);
     activity->row = 0;
     activity->event_version = event->version;

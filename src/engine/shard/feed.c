@@ -61,6 +61,23 @@ make_list(struct arena *arena)
     return list;
 }
 
+static API(WorkflowExecution) *
+name_run(const struct run_key *key, struct arena *arena)
+{
+    API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
+    execution->workflow_id = (char *)key->workflow_id;
+    execution->run_id = (char *)key->run_id;
+    return execution;
+}
+
+static API(WorkflowType) *
+name_type(struct arena *arena)
+{
+    API(WorkflowType) *type = message_new(arena, API_TYPE(workflow_type));
+    type->name = (char *)"type";
+    return type;
+}
+
 static void
 fill_started(struct feed *feed, API(WorkflowExecutionStartedEventAttributes) *started)
 {
@@ -72,6 +89,12 @@ fill_started(struct feed *feed, API(WorkflowExecutionStartedEventAttributes) *st
     started->task_start_to_close_timeout = presence_make_duration(arena, 10);
     started->original_execution_run_id = started->first_execution_run_id = (char *)feed->key.run_id;
     started->identity = (char *)"client";
+    if (feed->parent == NULL)
+        return;
+    started->parent_execution_info = message_new(arena, API_TYPE(parent_execution_info));
+    started->parent_execution_info->domain_name = (char *)"moving";
+    started->parent_execution_info->workflow_execution = name_run(&feed->parent->key, arena);
+    started->parent_execution_info->initiated_id = feed->parent->child_id;
 }
 
 static void
@@ -178,6 +201,32 @@ fill_work(struct feed *feed, char letter, API(HistoryEvent) *event)
 }
 
 static void
+fill_child(struct feed *feed, char letter, API(HistoryEvent) *event)
+{
+    struct arena *arena = feed->rig->arena;
+    if (letter == 'i') {
+        MAKE(start_child_workflow_execution_initiated, START_CHILD_WORKFLOW_EXECUTION_INITIATED,
+             start_child_workflow_execution_initiated);
+        API(StartChildWorkflowExecutionInitiatedEventAttributes) *initiated =
+            event->start_child_workflow_execution_initiated_event_attributes;
+        initiated->domain = (char *)"moving";
+        initiated->workflow_id = (char *)feed->child->key.workflow_id;
+        initiated->workflow_type = name_type(arena);
+        initiated->task_list = make_list(arena);
+        feed->child_id = feed->next_event_id;
+        return;
+    }
+    MAKE(child_workflow_execution_started, CHILD_WORKFLOW_EXECUTION_STARTED,
+         child_workflow_execution_started);
+    API(ChildWorkflowExecutionStartedEventAttributes) *started =
+        event->child_workflow_execution_started_event_attributes;
+    started->domain = (char *)"moving";
+    started->workflow_execution = name_run(&feed->child->key, arena);
+    started->workflow_type = name_type(arena);
+    started->initiated_event_id = feed->child_id;
+}
+
+static void
 fill_signal(struct feed *feed, char letter, API(HistoryEvent) *event)
 {
     struct arena *arena = feed->rig->arena;
@@ -235,6 +284,8 @@ make_event(struct feed *feed, int64_t event_version, char letter)
         fill_decision(feed, letter, event);
     } else if (strchr("aAxmM", letter) != NULL) {
         fill_work(feed, letter, event);
+    } else if (letter == 'i' || letter == 'I') {
+        fill_child(feed, letter, event);
     } else if (letter == 'g' || letter == 'G') {
         fill_signal(feed, letter, event);
     } else {
@@ -416,6 +467,9 @@ letter_of(const API(HistoryEvent) *event)
         {EVENT_KIND(TIMER_STARTED), 'm'},
         {EVENT_KIND(TIMER_FIRED), 'M'},
         {EVENT_KIND(WORKFLOW_EXECUTION_CANCEL_REQUESTED), 'k'},
+        {EVENT_KIND(START_CHILD_WORKFLOW_EXECUTION_INITIATED), 'i'},
+        {EVENT_KIND(CHILD_WORKFLOW_EXECUTION_STARTED), 'I'},
+        {EVENT_KIND(CHILD_WORKFLOW_EXECUTION_COMPLETED), 'X'},
         {EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED), 'E'},
         {EVENT_KIND(WORKFLOW_EXECUTION_FAILED), 'L'},
         {EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED), 'T'},

@@ -10,6 +10,7 @@
  *   m timer started                       M ... fired          k cancel requested
  *   E completed    L failed               T terminated         O timed out
  *   N continued as new                    R the first event of a reset
+ *   i child initiated                     I ... started
  */
 #ifndef CADENZA_ENGINE_SHARD_FEED_H
 #define CADENZA_ENGINE_SHARD_FEED_H
@@ -30,7 +31,9 @@ struct feed {
     const char *base_run_id; /* of a reset */
     int64_t fork_version;
     const char *begun_run_id; /* of a run that goes on */
-    bool is_sent_once;        /* else each batch is sent twice, and the second is known */
+    const struct feed *child, *parent;
+    int64_t child_id;  /* its initiated event, in the parent */
+    bool is_sent_once; /* else each batch is sent twice, and the second is known */
 };
 
 /* The cluster is east of the sample group, the domain "moving" is active in west, as version 1. */

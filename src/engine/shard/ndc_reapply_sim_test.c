@@ -259,6 +259,41 @@ SCENE(a_cancel_request_and_an_end_by_a_client_come_again_in_the_same_run)
     close_engine(rig, engine);
 }
 
+/* ---- rows of what lost ---- */
+
+/* The child was completed by west, but north had taken it over before that and it goes on. */
+SCENE(the_end_of_a_child_on_a_history_that_lost_is_told_to_nobody, "E-007")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed parent = feed_begin(rig, "parent", ""), child = feed_begin(rig, "child", ""), won;
+    parent.child = &child;
+    child.parent = &parent;
+    feed_send(&parent, 1, "sd");
+    feed_send(&parent, 1, "bci");
+    feed_send(&child, 1, "sd");
+    feed_send(&parent, 1, "I");
+    won = child;
+    feed_send(&child, 1, "bcE");
+    feed_send(&won, 2, "b");
+    EXPECT(feed_look(rig, &child.key).is_open);
+    feed_move(rig, EAST);                                    /* what was held goes on */
+    rig_wait(feed_look(rig, &child.key).last_version == 10); /* settled */
+    rig_sleep(5 * NS_PER_S);
+    EXPECT_TEXT(feed_read(rig, &parent.key, 0), "sdbciI");
+    EXPECT(feed_look(rig, &child.key).is_open);
+    /* Its true end is told. */
+    struct task *task = NULL;
+    for (size_t i = 0; i < rig->tasks.count; i++)
+        if (strcmp(rig->tasks.items[i]->workflow_id, "child") == 0)
+            task = rig->tasks.items[i];
+    EXPECT(task != NULL);
+    EXPECT_OK(rig_start_decision(rig, task, "poll", rig->arena));
+    EXPECT_OK(rig_complete(rig, task, 0, rig->arena));
+    rig_wait(strcmp(feed_read(rig, &parent.key, 0), "sdbciIXd") == 0);
+    close_engine(rig, engine);
+}
+
 /* ---- zombies and clients ---- */
 
 SCENE(a_zombie_is_neither_signalled_nor_cancelled_nor_queried, "E-043")
