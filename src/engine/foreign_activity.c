@@ -153,5 +153,11 @@ engine_apply_foreign_activity(struct engine *engine,
         .decide = decide_activity,
         .context = &told,
     };
-    return engine_step(engine, &step, arena);
+    err = engine_step(engine, &step, arena);
+    if (err != NULL && err->kind == ERR_ALREADY_COMPLETED) {
+        *outcome =
+            (struct foreign_outcome){.place = FOREIGN_KNOWN}; /* a zombie: nobody works on it */
+        err = NULL;
+    }
+    return err;
 }

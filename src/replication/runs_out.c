@@ -234,6 +234,16 @@ free_parts(void *kept)
         arena_free(poll->parts[i].arena);
 }
 
+/* A shard without tasks is left out where others have some: it is asked again. */
+static bool
+is_told(const struct poll *poll, const struct asked *asked)
+{
+    bool has_tasks = false;
+    for (unsigned i = 0; i < poll->part_count; i++)
+        has_tasks = has_tasks || poll->parts[i].has_tasks;
+    return asked->is_read && (asked->page.count > 0 || !has_tasks);
+}
+
 static void
 answer(struct rpc_call *call, struct poll *poll)
 {
@@ -241,7 +251,7 @@ answer(struct rpc_call *call, struct poll *poll)
     for (unsigned i = 0; i < poll->part_count; i++) {
         for (size_t j = 0; j < poll->parts[i].asked.count; j++) {
             const struct asked *asked = poll->parts[i].asked.items[j];
-            if (asked->is_read)
+            if (is_told(poll, asked))
                 add_entry(&pieces, asked, shard_number(asked->shard), call->arena);
         }
     }

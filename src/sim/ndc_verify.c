@@ -288,11 +288,36 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
     }
 }
 
-/* Nothing was parked, and nothing is open. */
-static void
-check_rest(struct ndc_audit *audit, unsigned cluster)
+/* Does no cluster list an open run? Events that lost may have begun one just now. */
+static bool
+is_at_rest(struct ndc_audit *audit)
 {
-    struct verdict *verdict = &audit->load->verdict;
+    for (unsigned i = 0; i < audit->load->sim->count; i++) {
+        struct load_call call = call_to(audit, i);
+        API(ListOpenWorkflowExecutionsRequest) *list =
+            message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
+        list->domain = NDC_DOMAIN;
+        list->page_size = 10;
+        list->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
+        list->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
+        list->start_time_filter->latest_time = presence_make_timestamp(audit->arena, clock_wall());
+        API(ListOpenWorkflowExecutionsResponse) *listed = NULL;
+        call.wants_committed = true;
+        struct error *err = ndc_call(audit->load, &call, "VisibilityAPI/ListOpenWorkflowExecutions",
+                                     list, list_open_workflow_executions_response, &listed);
+        if (err == NULL && listed->n_executions == 0)
+            continue;
+        snprintf(audit->why, sizeof audit->why, "cluster%u lists an open run, or none: %s", i,
+                 err != NULL ? err->message
+                             : listed->executions[0]->workflow_execution->workflow_id);
+        return false;
+    }
+    return true;
+}
+
+static void
+check_parked(struct ndc_audit *audit, unsigned cluster)
+{
     struct load_call call = call_to(audit, cluster);
     ADMIN(CountDLQMessagesRequest) *count =
         message_new(audit->arena, ADMIN_TYPE(count_dlqmessages_request));
@@ -301,42 +326,54 @@ check_rest(struct ndc_audit *audit, unsigned cluster)
         audit->load, &call, "/uber.cadence.admin.v1.AdminAPI/CountDLQMessages", &count->base,
         ADMIN_TYPE(count_dlqmessages_response), (ProtobufCMessage **)&counted);
     if (err != NULL || counted->n_history > 0)
-        verdict_violate(verdict, "cluster%u has parked messages", cluster);
-    API(ListOpenWorkflowExecutionsRequest) *list =
-        message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
-    list->domain = NDC_DOMAIN;
-    list->page_size = 10;
-    list->start_time_filter = message_new(audit->arena, API_TYPE(start_time_filter));
-    list->start_time_filter->earliest_time = presence_make_timestamp(audit->arena, 0);
-    list->start_time_filter->latest_time = presence_make_timestamp(audit->arena, clock_wall());
-    API(ListOpenWorkflowExecutionsResponse) *listed = NULL;
-    call.wants_committed = true;
-    err = ndc_call(audit->load, &call, "VisibilityAPI/ListOpenWorkflowExecutions", list,
-                   list_open_workflow_executions_response, &listed);
-    if (err != NULL || listed->n_executions > 0)
-        verdict_violate(verdict, "cluster%u lists an open run: %s", cluster,
-                        err != NULL ? err->message
-                                    : listed->executions[0]->workflow_execution->workflow_id);
+        verdict_violate(&audit->load->verdict, "cluster%u has parked messages", cluster);
+}
+
+/* All in one go, without anything that has not settled. */
+static bool
+have_settled(struct ndc_audit *audit, unsigned *which)
+{
+    struct ndc_load *load = audit->load;
+    bool is_settled = true;
+    for (*which = 0; is_settled && *which < load->entry_count; (*which)++) {
+        const struct workflow_entry *entry = &load->entries[*which];
+        audit->arena = arena_new(0);
+        is_settled = entry->run_id[0] == '\0' || has_settled(audit, entry);
+        arena_free(audit->arena);
+        if (!is_settled)
+            return false;
+    }
+    audit->arena = arena_new(0);
+    is_settled = is_at_rest(audit);
+    arena_free(audit->arena);
+    return is_settled;
+}
+
+static void
+settle(struct ndc_audit *audit)
+{
+    struct ndc_load *load = audit->load;
+    int64_t limit = clock_monotonic() + SETTLE_LIMIT;
+    unsigned which = 0;
+    while (load->verdict.violation == NULL && !have_settled(audit, &which)) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        fiber_set_deadline(NEVER);
+        if (clock_monotonic() > limit) {
+            verdict_violate(&load->verdict, "not settled: %s", audit->why);
+            audit->arena = arena;
+            if (which < load->entry_count)
+                tell(audit, &load->entries[which], audit->run_id);
+        }
+        if (fiber_sleep(NS_PER_S, arena) != NULL)
+            return;
+    }
 }
 
 void
 ndc_audit(struct ndc_load *load)
 {
     struct ndc_audit audit = {.load = load, .clients = load_clients_new(load->sim)};
-    int64_t limit = clock_monotonic() + SETTLE_LIMIT;
-    for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL;) {
-        audit.arena = arena_new(0);
-        bool is_done = load->entries[i].run_id[0] == '\0' || has_settled(&audit, &load->entries[i]);
-        fiber_set_deadline(NEVER);
-        if (!is_done && clock_monotonic() > limit) {
-            verdict_violate(&load->verdict, "not settled: %s", audit.why);
-            tell(&audit, &load->entries[i], audit.run_id);
-        }
-        if (!is_done && fiber_sleep(NS_PER_S, audit.arena) != NULL)
-            break;
-        i += is_done;
-        arena_free(audit.arena);
-    }
+    settle(&audit);
     for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL; i++) {
         audit.arena = arena_new(0);
         if (load->entries[i].run_id[0] != '\0')
@@ -345,7 +382,7 @@ ndc_audit(struct ndc_load *load)
     }
     for (unsigned i = 0; i < load->sim->count && load->verdict.violation == NULL; i++) {
         audit.arena = arena_new(0);
-        check_rest(&audit, i);
+        check_parked(&audit, i);
         arena_free(audit.arena);
     }
     load_clients_free(audit.clients);

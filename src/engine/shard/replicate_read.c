@@ -40,6 +40,9 @@ add_task(struct reading *reading, struct slice task)
         return;
     struct replication_page *page = reading->page;
     check(page->count < reading->wanted->rows_max);
+    if (page->tasks == NULL) /* most shards have nothing to tell, most of the time */
+        page->tasks =
+            arena_alloc(reading->arena, reading->wanted->rows_max * sizeof page->tasks[0]);
     page->tasks[page->count++] = task;
     reading->bytes += task.length;
 }
@@ -409,8 +412,7 @@ shard_read_replication(struct shard *shard, const struct replication_wanted *wan
     struct error *err = tenure_enter(shard, 0, arena, &tenure);
     if (err != NULL)
         return err;
-    *page = (struct replication_page){
-        .tasks = arena_zalloc(arena, wanted->rows_max, sizeof page->tasks[0])};
+    *page = (struct replication_page){0};
     struct reading reading = {
         .tenure = tenure,
         .wanted = wanted,
