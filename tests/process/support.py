@@ -37,6 +37,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def is_free(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
 def get(address, path):
     """(status, body) of GET http://address/path; None when nobody answers."""
     try:
