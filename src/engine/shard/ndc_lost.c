@@ -70,6 +70,37 @@ lost_from(const struct incoming *incoming)
     return common_event(won, incoming->local.branch[0].versions) + 1;
 }
 
+/* Does the run that wins follow the other one, by a reset or since that went on as it? Then it has
+ * what it should have of it already. */
+static bool
+is_successor(const struct incoming *incoming, const struct run *won, const struct run *lost)
+{
+    const char *lost_id = lost->core->run_id;
+    const API(HistoryEvent) *first = incoming->events->events[0];
+    if (strcmp(won->core->continued_execution_run_id, lost_id) == 0)
+        return true;
+    if (!incoming->batch.is_reset)
+        return false;
+    const char *base = first->attributes_case == EVENT_KIND(DECISION_TASK_FAILED)
+                           ? first->decision_task_failed_event_attributes->base_run_id
+                           : first->decision_task_timed_out_event_attributes->base_run_id;
+    return strcmp(base, lost_id) == 0;
+}
+
+/* The run that gives way. */
+static void
+send_suppressed(struct incoming *incoming, struct incoming_step *step)
+{
+    struct mutation *mutation = step->suppressed.mutation;
+    if (mutation == NULL ||
+        is_successor(incoming, mutation_run(step->target.mutation), mutation_run(mutation)))
+        return;
+    const struct run *run = mutation_run(mutation);
+    size_t added; /* by its end, which is ours and not a client's */
+    (void)mutation_events(mutation, &added);
+    send_events(mutation, run_branch(run), 1, run->core->next_event_id - (int64_t)added);
+}
+
 void
 incoming_send_lost(struct incoming *incoming, struct incoming_step *step)
 {
@@ -90,13 +121,7 @@ incoming_send_lost(struct incoming *incoming, struct incoming_step *step)
         has_client_events(events->begun_events, events->begun_count))
         send_events(step->begun.mutation, run_branch(mutation_run(step->begun.mutation)), 1,
                     (int64_t)events->begun_count + 1);
-    if (step->suppressed.mutation != NULL) {
-        const struct run *run = step->suppressed.loaded->run;
-        size_t added; /* by its end, which is ours and not a client's */
-        (void)mutation_events(step->suppressed.mutation, &added);
-        send_events(step->suppressed.mutation, run_branch(run), 1,
-                    run->core->next_event_id - (int64_t)added);
-    }
+    send_suppressed(incoming, step);
 }
 
 /* ---- for people ---- */

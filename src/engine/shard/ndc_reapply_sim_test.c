@@ -115,6 +115,40 @@ SCENE(a_stale_signal_on_a_history_that_lost_is_handed_on_once, "E-020")
     close_engine(rig, engine);
 }
 
+/* The reset of a run comes before the end of that run: it has the signals that it should have. */
+SCENE(signals_of_a_run_that_was_reset_do_not_come_again)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed base = feed_begin(rig, "wf", ""), names = feed_begin(rig, "wf", ""), reset;
+    feed_send(&base, 1, "sdg");
+    feed_send(&base, 1, "b");
+    reset = base;
+    reset.key.run_id = names.key.run_id;
+    reset.base_run_id = base.key.run_id;
+    reset.fork_version = 1;
+    feed_send(&reset, 11, "R");
+    EXPECT(feed_look(rig, &reset.key).is_current);
+    EXPECT(feed_look(rig, &base.key).is_zombie);
+    rig_sleep(NS_PER_S);
+    EXPECT_EQ(sent.calls, 0);
+    close_engine(rig, engine);
+}
+
+/* Two runs that have nothing to do with each other: the one that loses hands its signals on. */
+SCENE(signals_of_a_run_that_gives_way_are_handed_on)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed one = feed_begin(rig, "wf", ""), other = feed_begin(rig, "wf", "");
+    feed_send(&one, 1, "sdgg");
+    feed_send(&other, 11, "sd");
+    EXPECT(feed_look(rig, &one.key).is_zombie);
+    rig_wait(sent.events == 2);
+    EXPECT_TEXT(sent.run_id, one.key.run_id);
+    close_engine(rig, engine);
+}
+
 /* ---- in the active one ---- */
 
 SCENE(a_signal_of_a_history_that_lost_is_a_signal_of_the_one_that_won_once, "E-048", "E-049")

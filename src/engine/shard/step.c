@@ -110,7 +110,8 @@ refuse_without_room(struct visit *visit)
 static struct error *
 check_zombie(const struct visit *visit)
 {
-    if (visit->loaded == NULL || !run_is_zombie(visit->loaded->run))
+    if (visit->loaded == NULL || !run_is_zombie(visit->loaded->run) ||
+        visit->wanted->ignores_activity) /* that is one of those */
         return NULL;
     mark("zombie_refused");
     if (visit->wanted->task != NULL)
