@@ -50,8 +50,10 @@ reset_current(struct engine *engine, const struct run_key *key, struct reapply_w
     request->workflow_execution->run_id = (char *)wish->answer.run_id;
     request->reason = (char *)REASON;
     request->decision_finish_event_id = wish->answer.reset_event_id;
-    request->request_id =
-        (char *)reapply_name(wish->command.run_id, wish->command.events[0], arena);
+    /* Of this run: the one that an earlier reset made may have been closed again, by then. */
+    request->request_id = arena_format(
+        arena, "%s:%s", reapply_name(wish->command.run_id, wish->command.events[0], arena),
+        wish->answer.run_id);
     const char *run_id;
     mark("reset_for_reapplication");
     return engine_reset(engine, key->domain_id, request, arena, &run_id);
@@ -76,6 +78,8 @@ engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEven
             break;
         err = reset_current(engine, key, &wish, arena);
     }
+    if (err == NULL && wish.answer.reset_event_id != 0)
+        return error_new(arena, ERR_UNAVAILABLE, "The run closes again and again.");
     if (err == NULL && wish.answer.is_dropped)
         mark("reapplication_dropped");
     return errand_is_void(err) ? NULL : err;

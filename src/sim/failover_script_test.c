@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "uber/cadence/api/v1/service_visibility.pb-c.h"
+
 #define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
 
@@ -360,6 +362,42 @@ play_heartbeat(struct script *script)
 TEST(failover_script, what_an_activity_said_last_reaches_the_next_cluster, "E-038", "E-059")
 {
     script_play(2, 0, play_heartbeat);
+}
+
+/* --- lists ---- */
+
+static size_t
+count_closed(struct script *script, unsigned cluster)
+{
+    API(ListClosedWorkflowExecutionsRequest) *request =
+        message_new(script->arena, API_TYPE(list_closed_workflow_executions_request));
+    request->domain = SCRIPT_DOMAIN;
+    request->page_size = 10;
+    request->start_time_filter = message_new(script->arena, API_TYPE(start_time_filter));
+    request->start_time_filter->earliest_time = presence_make_timestamp(script->arena, 0);
+    request->start_time_filter->latest_time = presence_make_timestamp(script->arena, clock_wall());
+    API(ListClosedWorkflowExecutionsResponse) *response = NULL;
+    EXPECT_OK(script_call(script, cluster, "VisibilityAPI/ListClosedWorkflowExecutions", request,
+                          list_closed_workflow_executions_response, &response));
+    return response->n_executions;
+}
+
+/* The active cluster is gone: what is listed is the other one's own. */
+static void
+play_lists(struct script *script)
+{
+    script_start(script, 0, "w");
+    API(Decision) *end = script_complete_workflow(script);
+    script_decide(script, 0, &end, 1);
+    script_expect_same(script, "w");
+    script_sleep(script, 5 * NS_PER_S);
+    script_crash(script, 0);
+    EXPECT_EQ(count_closed(script, 1), 1);
+}
+
+TEST(failover_script, a_passive_cluster_lists_what_was_replicated, "B-036")
+{
+    script_play(2, 0, play_lists);
 }
 
 /* --- resets ---- */

@@ -57,6 +57,20 @@ send_start(struct wish *wish, struct load_call *call)
     return err;
 }
 
+/* Somebody else starts the same workflow at the same time: where clusters do not hear of each
+ * other, both may. */
+static struct error *
+send_rival(struct wish *wish, struct load_call *call)
+{
+    API(StartWorkflowExecutionRequest) *request = workflow_start_request(wish->entry, call->arena);
+    char *request_id = arena_text(call->arena, request->request_id);
+    request_id[0] = request_id[0] == 'a' ? 'b' : 'a';
+    request->request_id = request_id;
+    API(StartWorkflowExecutionResponse) *response = NULL;
+    return ndc_call(wish->load, call, "WorkflowAPI/StartWorkflowExecution", request,
+                    start_workflow_execution_response, &response);
+}
+
 static struct error *
 send_signal(struct wish *wish, struct load_call *call)
 {
@@ -158,6 +172,9 @@ client_step(struct ndc_load *load, struct load_clients *clients)
         wish.entry = new_entry(load);
         wish.send = send_start;
         make_wish(&wish, clients);
+        wish.send = send_rival;
+        if (entropy_below(3) == 0)
+            make_wish(&wish, clients);
         return;
     }
     if (load->entry_count == 0)

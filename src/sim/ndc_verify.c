@@ -279,10 +279,13 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
         look_at_run(audit, entry->id, run_id, &found);
     }
     for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
-        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0)
+        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0) {
             verdict_violate(&audit->load->verdict,
                             "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
                             i, found.run_count);
+            for (size_t j = 0; j < found.run_count; j++)
+                tell(audit, entry, found.runs[j]);
+        }
         if (found.signals[i] > 0 && (entry->signals_sent >> i & 1) == 0)
             verdict_violate(&audit->load->verdict, "%s: nobody sent signal s%u", entry->id, i);
     }

@@ -218,3 +218,41 @@ TEST(foreign, an_end_may_come_with_a_later_batch_than_its_name_is_used_again)
     sample_close(&source);
     sample_close(&follower);
 }
+
+/* Attempts have no events. This cluster knows of a later one than the cluster that went on with the
+ * run: the event says which one counted. */
+TEST(foreign, a_start_counts_although_a_later_attempt_is_known_here)
+{
+    struct sample source, follower;
+    sample_open(&source, 1);
+    sample_open(&follower, 1);
+    sample_started_run(&source);
+    sample_begin(&source);
+    sample_decision_completed(&source);
+    int64_t schedule_id = sample_activity_scheduled(&source, "a", 5);
+    sample_activity_started(&source, schedule_id);
+    sample_finish(&source);
+    struct batch_step *step = source.batch->first;
+    const API(History) *history = decode_node(next_node(&step), source.arena);
+    size_t count = history->n_events;
+
+    sample_started_run(&follower);
+    sample_begin(&follower);
+    EXPECT(mutation_add_foreign(follower.mutation, history->events, count - 1) == NULL);
+    sample_finish(&follower);
+    sample_begin(&follower);
+    STORED(PendingActivity) *activity = mutation_change_activity(follower.mutation, schedule_id);
+    activity->attempt = 1;
+    activity->started_id = EVENT_TRANSIENT;
+    mutation_drop_transfer(follower.mutation, activity->row);
+    activity->row = 0;
+    sample_finish(&follower);
+    sample_begin(&follower);
+    EXPECT(mutation_add_foreign(follower.mutation, history->events + count - 1, 1) == NULL);
+    sample_finish(&follower);
+    EXPECT_EQ(run_find_activity(follower.run, schedule_id)->attempt, 0);
+    EXPECT_EQ(run_find_activity(follower.run, schedule_id)->started_id,
+              history->events[count - 1]->event_id);
+    sample_close(&source);
+    sample_close(&follower);
+}

@@ -6,41 +6,40 @@
  * when they act, since what they are about is not on the history that won. */
 #include "engine/run/inside.h"
 
+/* Whatever the step leaves of it: the row is there, and is written or deleted. */
 static void
-remove_record(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text,
-              void *old)
+note_record(struct mutation *mutation, enum pending_kind kind, uint64_t number, const char *text,
+            void *old)
 {
-    if (records_get(mutation->run, kind, number, text) != NULL)
-        return; /* it is written anyway */
     vector_push_in(&mutation->journal, mutation->arena,
                    (struct change){.kind = kind, .number = number, .text = text, .old = old});
 }
 
 static void
-remove_numbered(struct mutation *mutation, enum pending_kind kind, const struct map64 *records)
+note_numbered(struct mutation *mutation, enum pending_kind kind, const struct map64 *records)
 {
     uint64_t number;
     void *value;
     for (size_t cursor = 0; map64_next(records, &cursor, &number, &value);)
-        remove_record(mutation, kind, number, NULL, value);
+        note_record(mutation, kind, number, NULL, value);
 }
 
 /* Keys are those of the old run, which outlives the step. */
 static void
-remove_records(struct mutation *mutation, const struct run *old)
+note_records(struct mutation *mutation, const struct run *old)
 {
     void *value;
-    remove_numbered(mutation, PENDING_ACTIVITY, old->activities);
-    remove_numbered(mutation, PENDING_BUFFERED, old->buffered);
-    remove_numbered(mutation, PENDING_CHILD, old->children);
-    remove_numbered(mutation, PENDING_EXTERNAL, old->externals);
+    note_numbered(mutation, PENDING_ACTIVITY, old->activities);
+    note_numbered(mutation, PENDING_BUFFERED, old->buffered);
+    note_numbered(mutation, PENDING_CHILD, old->children);
+    note_numbered(mutation, PENDING_EXTERNAL, old->externals);
     for (size_t cursor = 0; map_next(old->timers, &cursor, NULL, &value);)
-        remove_record(mutation, PENDING_TIMER, 0, ((STORED(PendingTimer) *)value)->timer_id, value);
+        note_record(mutation, PENDING_TIMER, 0, ((STORED(PendingTimer) *)value)->timer_id, value);
     for (size_t cursor = 0; map_next(old->signal_requests, &cursor, NULL, &value);)
-        remove_record(mutation, PENDING_SIGNAL_REQUEST, 0,
-                      ((STORED(SignalRequest) *)value)->request_id, value);
+        note_record(mutation, PENDING_SIGNAL_REQUEST, 0,
+                    ((STORED(SignalRequest) *)value)->request_id, value);
     if (old->birth != NULL)
-        remove_record(mutation, PENDING_BIRTH, 0, NULL, old->birth);
+        note_record(mutation, PENDING_BIRTH, 0, NULL, old->birth);
 }
 
 static void
@@ -75,11 +74,13 @@ mutation_begin_replacing(struct run *rebuilt, const struct run *old, const struc
     check(strcmp(rebuilt->core->run_id, old->core->run_id) == 0);
     check(!run_has_buffered(old));
     keep_birth_names(rebuilt, old->core);
-    struct mutation *mutation = mutation_begin_new(rebuilt, facts, arena);
+    check(rebuilt->core->alarm_row == 0);
+    struct mutation *mutation = mutation_begin(rebuilt, facts, arena);
     mutation->is_replacing = true;
     mutation->before.alarm_row = old->core->alarm_row;
     mutation->before.alarm_time = old->core->alarm_time;
-    remove_records(mutation, old);
+    note_records(mutation, old); /* first: of several changes the first says what was there */
+    journal_add_all(mutation);
     drop_rows(mutation, old);
     return mutation;
 }

@@ -143,6 +143,24 @@ SCENE(of_two_histories_the_one_with_the_higher_version_is_the_runs, "E-004", "E-
     EXPECT_TEXT(feed_read(rig, &feed.key, 1), "sdbcE");
 }
 
+/* Both histories have the timer; the batch with which one wins ends it. */
+SCENE(what_the_batch_that_wins_ends_has_no_row_any_more)
+{
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "cam");
+    won = feed;
+    feed_send(&feed, 1, "A");
+    feed_send(&won, 2, "MAx");
+    EXPECT_EQ(feed_look(rig, &feed.key).timers, 0);
+    rig_restart(rig);
+    struct feed_view view = feed_look(rig, &feed.key);
+    EXPECT_EQ(view.timers, 0);
+    EXPECT_EQ(view.activities, 0);
+    EXPECT_EQ(rig_rows(rig, ROW_PENDING), 0);
+}
+
 /* The seed's: (2,1)(3,2), then 4 of version 2 here and 4 of version 3 there; in any order. */
 SCENE(the_order_in_which_two_histories_come_does_not_matter, "E-003", "E-004")
 {
