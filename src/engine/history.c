@@ -66,8 +66,8 @@ engine_read_history(struct engine *engine, const struct history_range *range, st
     /* The first event always begins a batch. */
     bool is_known = !range->is_first || range->from_event_id == 1;
     struct error *err = (is_known ? store_read_line_on : store_read_line)(
-        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line,
-        range->from_event_id, range->to_event_id, range->bytes_max, arena, page);
+        engine->options.store, PARTITION_OF_SHARD(range->shard), &range->line, range->from_event_id,
+        range->to_event_id, range->bytes_max, arena, page);
     if (err == NULL)
         history_page_cut(page, range->nodes_max);
     return err;
