@@ -140,6 +140,7 @@ rebuild_try(struct rebuild *rebuild, API(HistoryEvent) *const *events, size_t co
         return NULL;
     rebuild->facts.ids = &rebuild->ids;
     struct mutation *mutation = mutation_begin(rebuild->run, &rebuild->facts, arena);
+    mutation->is_foreign = true; /* whoever decided them, it was not this step */
     for (size_t i = 0; i < count; i++) {
         const char *misfit = rebuild_find_misfit(rebuild, events[i]);
         if (misfit != NULL)
