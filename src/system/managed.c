@@ -28,6 +28,7 @@ struct state {
     int64_t scheduled;
     bool is_working, is_waiting, has_waited;
     bool is_paused, is_cancel_requested;
+    bool is_aborted; /* it was ended before it was done */
 };
 
 /* --- the fold ---- */
@@ -154,6 +155,11 @@ fold(void *context, const API(HistoryEvent) *event, struct arena *arena)
     case EVENT_KIND(TIMER_FIRED):
         fold_timer(state);
         break;
+    case EVENT_KIND(WORKFLOW_EXECUTION_TERMINATED):
+    case EVENT_KIND(WORKFLOW_EXECUTION_TIMED_OUT):
+    case EVENT_KIND(WORKFLOW_EXECUTION_CANCELED):
+        state->is_aborted = true;
+        break;
     default:
         fold_other(state, event, arena);
         break;
@@ -261,6 +267,8 @@ decide(void *context, struct system_decider *decider)
 static const char *
 state_name(const struct state *state)
 {
+    if (state->is_aborted)
+        return "aborted";
     if (!state->is_picked)
         return "initialized";
     if (is_done(state))

@@ -163,7 +163,7 @@ targets(struct scene *scene, const API(Decision) *decision)
     return text;
 }
 
-TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_a_drill, "F-043")
+TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_a_drill)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena};
@@ -193,7 +193,7 @@ TEST(managed_fold, batches_follow_each_other_after_a_wait_and_there_and_back_in_
                 "\"FailedResetDomains\":[\"c\"],\"Operator\":\"unknown\"}");
 }
 
-TEST(managed_fold, a_pause_takes_hold_before_the_next_batch_and_not_in_one, "F-043")
+TEST(managed_fold, a_pause_takes_hold_before_the_next_batch_and_not_in_one)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct scene scene = {.arena = arena};

@@ -83,7 +83,7 @@ read(const char *input, enum managed_kind kind, struct arena *arena)
     "{\"TargetCluster\":\"west\",\"SourceClusters\":[\"east\"],\"ClusterAttributes\":["            \
     "{\"scope\":\"region\",\"name\":\"one\"},{\"scope\":\"region\",\"name\":\"two\"}]}"
 
-TEST(managed, only_managed_global_domains_of_the_source_are_picked, "F-043")
+TEST(managed, only_managed_global_domains_of_the_source_are_picked)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read(OUT, KIND_FAILOVER, arena);
@@ -108,7 +108,7 @@ TEST(managed, only_managed_global_domains_of_the_source_are_picked, "F-043")
     EXPECT(!managed_pick(KIND_FAILOVER, &params, domain, arena, &move));
 }
 
-TEST(managed, a_list_of_domains_restricts_a_failover, "F-043")
+TEST(managed, a_list_of_domains_restricts_a_failover)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_move move;
@@ -120,7 +120,7 @@ TEST(managed, a_list_of_domains_restricts_a_failover, "F-043")
     EXPECT(managed_pick(KIND_FAILOVER, &params, make_domain(arena), arena, &move));
 }
 
-TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source, "F-043")
+TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct managed_params params = read(OUT_V2, KIND_FAILOVER_V2, arena);

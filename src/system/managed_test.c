@@ -205,7 +205,7 @@ failed_over(struct fixture *fixture)
     expect_state(fixture, "cadence-failover-manager", "\"State\":\"complete\"");
 }
 
-TEST(managed, domains_are_failed_over_in_batches_and_a_pause_holds_them, "F-043", "A-265")
+TEST(managed, domains_are_failed_over_in_batches_and_a_pause_holds_them, "A-265")
 {
     fixture_run_in_group(failed_over);
 }
@@ -226,7 +226,7 @@ drilled(struct fixture *fixture)
     EXPECT_EQ(count_moved(fixture), 0);
 }
 
-TEST(managed, a_drill_brings_the_domains_back_after_its_wait, "F-043")
+TEST(managed, a_drill_brings_the_domains_back_after_its_wait)
 {
     fixture_run_in_group(drilled);
 }
@@ -274,7 +274,7 @@ moved_by_the_newer(struct fixture *fixture)
     EXPECT_TEXT(active(fixture, "managed-4"), "cluster1");
 }
 
-TEST(managed, the_newer_failover_remembers_where_the_domains_were, "F-043")
+TEST(managed, the_newer_failover_remembers_where_the_domains_were)
 {
     fixture_run_in_group(moved_by_the_newer);
 }
