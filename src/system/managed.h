@@ -109,4 +109,11 @@ struct slice managed_take(struct buffer *out, struct arena *arena);
 bool managed_pick(enum managed_kind kind, const struct managed_params *params,
                   const API(Domain) *domain, struct arena *arena, struct managed_move *move);
 
+/* --- who would work there (managed_pollers.c) ---- */
+
+/* Is every list of the domain that is polled here polled in the other cluster, too? Error: what
+ * keeps the domain from going there. Yields. */
+must_use struct error *managed_check_pollers(const struct system_task *task, const char *domain,
+                                             const char *target);
+
 #endif

@@ -52,6 +52,18 @@ move_domain(const struct system_task *task, const struct managed_move *move)
     return has_moved ? NULL : domains_failover(task->parts->domains, request, task->arena, NULL);
 }
 
+/* Of the older kinds a domain goes only where its workers are. */
+static struct error *
+check_workers(const struct system_task *task, const struct managed_move *move)
+{
+    enum managed_kind kind;
+    bool is_older = managed_kind_find(task->workflow_type, &kind) &&
+                    (kind == KIND_FAILOVER || kind == KIND_REBALANCE);
+    return is_older && move->target[0] != '\0'
+               ? managed_check_pollers(task, move->domain, move->target)
+               : NULL;
+}
+
 /* Is it the store or this host that cannot, not the domain? Then the next attempt goes on. */
 static bool
 ends_attempt(const struct error *err)
@@ -70,7 +82,9 @@ move_all(struct system_task *task, struct slice *result)
         return error_new(task->arena, ERR_BAD_REQUEST, "the domains to move cannot be read");
     }
     for (size_t i = 0; i < moves.count; i++) {
-        struct error *err = move_domain(task, &moves.all[i]);
+        struct error *err = check_workers(task, &moves.all[i]);
+        if (err == NULL)
+            err = move_domain(task, &moves.all[i]);
         if (err != NULL && ends_attempt(err))
             return err;
         managed_add_outcome(&outcomes, moves.all[i].domain, err == NULL ? NULL : err->message,

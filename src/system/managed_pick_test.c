@@ -1,6 +1,7 @@
 /* managed_pick_test.c - which domains a managed failover moves, and where to. */
 #include "base/test.h"
 #include "system/managed.h"
+#include "system/managed_sample.h"
 #include "wire/maps.h"
 #include "wire/message.h"
 
@@ -42,32 +43,6 @@ make_domain(struct arena *arena)
     }
     SET_DATA(domain, arena, {"IsManagedByCadence", " True "});
     return domain;
-}
-
-/* Attributes region:one in east and region:two in west. */
-static void
-add_attributes(API(Domain) *domain, struct arena *arena)
-{
-    static const char *const names[] = {"one", "two"}, *const clusters[] = {"east", "west"};
-    domain->active_clusters = message_new(arena, API_TYPE(active_clusters));
-    API(ClusterAttributeScope) *scope = message_new(arena, API_TYPE(cluster_attribute_scope));
-    scope->n_cluster_attributes = 2;
-    scope->cluster_attributes = arena_zalloc(arena, 2, sizeof scope->cluster_attributes[0]);
-    for (int i = 0; i < 2; i++) {
-        scope->cluster_attributes[i] =
-            message_new(arena, API_TYPE(cluster_attribute_scope__cluster_attributes_entry));
-        scope->cluster_attributes[i]->key = (char *)names[i];
-        scope->cluster_attributes[i]->value = message_new(arena, API_TYPE(active_cluster_info));
-        scope->cluster_attributes[i]->value->active_cluster_name = (char *)clusters[i];
-    }
-    API(ActiveClusters) *all = domain->active_clusters;
-    all->n_active_clusters_by_cluster_attribute = 1;
-    all->active_clusters_by_cluster_attribute =
-        arena_zalloc(arena, 1, sizeof all->active_clusters_by_cluster_attribute[0]);
-    all->active_clusters_by_cluster_attribute[0] =
-        message_new(arena, API_TYPE(active_clusters__active_clusters_by_cluster_attribute_entry));
-    all->active_clusters_by_cluster_attribute[0]->key = "region";
-    all->active_clusters_by_cluster_attribute[0]->value = scope;
 }
 
 static struct managed_params
@@ -126,7 +101,7 @@ TEST(managed, the_newer_failover_moves_only_attributes_that_are_in_a_source)
     struct managed_params params = read(OUT_V2, KIND_FAILOVER_V2, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
-    add_attributes(domain, arena);
+    domain->active_clusters = sample_attributes(arena, "east", "west");
     domain->active_cluster_name = "west";
     EXPECT(managed_pick(KIND_FAILOVER_V2, &params, domain, arena, &move));
     EXPECT_TEXT(move.target, "");
@@ -162,7 +137,7 @@ TEST(managed, the_newer_rebalance_moves_attributes_to_where_the_data_prefer_them
     struct managed_params params = read("{}", KIND_REBALANCE_V2, arena);
     struct managed_move move;
     API(Domain) *domain = make_domain(arena);
-    add_attributes(domain, arena);
+    domain->active_clusters = sample_attributes(arena, "east", "west");
     SET_DATA(domain, arena, {"IsManagedByCadence", "true"},
              {"ClusterAttributePreferences",
               "[{\"scope\":\"region\",\"name\":\"one\",\"preferredCluster\":\"east\"},"

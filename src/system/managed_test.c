@@ -6,6 +6,7 @@
 #include "engine/run/mutation.h"
 #include "fiber/fiber.h"
 #include "system/fixture.h"
+#include "system/managed_sample.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
 #define DOMAINS 5
@@ -44,22 +45,52 @@ set_datum(struct fixture *fixture, API(RegisterDomainRequest) *request, const ch
     request->data[request->n_data++] = entry;
 }
 
-/* Active here; `preferred` NULL: it says nothing. */
+/* Registers a managed domain that is active here. */
+static void
+register_request(struct fixture *fixture, API(RegisterDomainRequest) *request)
+{
+    API(RegisterDomainResponse) *response;
+    request->is_global_domain = true;
+    set_cluster(fixture, request);
+    set_datum(fixture, request, "IsManagedByCadence", "true");
+    request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
+    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
+                           API_TYPE(register_domain_response), &response));
+}
+
+/* `preferred` NULL: it says nothing. */
 static void
 register_managed(struct fixture *fixture, const char *domain, const char *preferred)
 {
     API(RegisterDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(register_domain_request));
-    API(RegisterDomainResponse) *response;
     request->name = (char *)domain;
-    request->is_global_domain = true;
-    set_cluster(fixture, request);
-    set_datum(fixture, request, "IsManagedByCadence", "true");
     if (preferred != NULL)
         set_datum(fixture, request, "PreferredCluster", preferred);
-    request->workflow_execution_retention_period = presence_make_duration(fixture->arena, 86400);
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &response));
+    register_request(fixture, request);
+}
+
+/* Attribute region:one is here and region:two in cluster1; its data prefer the latter here, too. */
+static void
+register_active_active(struct fixture *fixture, const char *domain)
+{
+    API(RegisterDomainRequest) *request =
+        message_new(fixture->arena, API_TYPE(register_domain_request));
+    request->name = (char *)domain;
+    request->active_clusters = sample_attributes(fixture->arena, "cluster0", "cluster1");
+    set_datum(fixture, request, "ClusterAttributePreferences",
+              "[{\"scope\":\"region\",\"name\":\"one\",\"preferredCluster\":\"cluster0\"},"
+              "{\"scope\":\"region\",\"name\":\"two\",\"preferredCluster\":\"cluster0\"}]");
+    register_request(fixture, request);
+}
+
+/* Where both attributes are. */
+static const char *
+attributes_of(struct fixture *fixture, const char *domain)
+{
+    return sample_clusters(
+        domains_find_name(fixture->domains, domain)->record->domain->active_clusters,
+        fixture->arena);
 }
 
 static const char *
@@ -259,6 +290,39 @@ TEST(managed, what_cannot_be_done_changes_nothing_and_says_why)
     fixture_run_in_group(refused);
 }
 
+/* A worker of the domain asks for decisions, once. */
+static void
+poll_once(struct fixture *fixture, const char *domain)
+{
+    API(PollForDecisionTaskRequest) *request =
+        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
+    API(PollForDecisionTaskResponse) *response;
+    request->domain = (char *)domain;
+    request->task_list = fixture_list(fixture, "work");
+    request->identity = "worker";
+    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
+                           API_TYPE(poll_for_decision_task_response), &response));
+}
+
+static void
+held_by_workers(struct fixture *fixture)
+{
+    open_scene(fixture);
+    poll_once(fixture, "managed-0");
+    start(fixture, "cadence-failover-manager", MANAGED_FAILOVER,
+          "{\"TargetCluster\":\"cluster1\",\"SourceCluster\":\"cluster0\","
+          "\"Domains\":[\"managed-0\",\"managed-1\"]}");
+    EXPECT_TEXT(wait_result(fixture, "cadence-failover-manager"),
+                "{\"SuccessDomains\":[\"managed-1\"],\"FailedDomains\":[\"managed-0\"],"
+                "\"SuccessResetDomains\":null,\"FailedResetDomains\":null}");
+    EXPECT_TEXT(active(fixture, "managed-0"), "cluster0");
+}
+
+TEST(managed, a_domain_with_workers_stays_when_the_target_cannot_say_that_they_are_there)
+{
+    fixture_run_in_group(held_by_workers);
+}
+
 static void
 moved_by_the_newer(struct fixture *fixture)
 {
@@ -305,4 +369,33 @@ rebalanced(struct fixture *fixture)
 TEST(managed, a_rebalance_brings_each_domain_to_the_cluster_that_it_prefers, "F-044", "A-265")
 {
     fixture_run_in_group(rebalanced);
+}
+
+static void
+attributes_moved(struct fixture *fixture)
+{
+    fixture->timeout = 60 * NS_PER_S;
+    fixture_open_system(fixture, &system_types);
+    register_active_active(fixture, "trips");
+    EXPECT_TEXT(attributes_of(fixture, "trips"), "cluster0 cluster1");
+    start(fixture, "cadence-failover-v2", MANAGED_FAILOVER_V2,
+          "{\"SourceClusters\":[\"cluster0\"],\"TargetCluster\":\"cluster1\","
+          "\"ClusterAttributes\":[{\"scope\":\"region\",\"name\":\"one\"}]}");
+    EXPECT_TEXT(wait_result(fixture, "cadence-failover-v2"),
+                "{\"SuccessDomains\":[{\"DomainName\":\"trips\"}],\"FailedDomains\":[],"
+                "\"Snapshots\":[{\"DomainName\":\"trips\",\"PreviousActiveCluster\":"
+                "\"cluster0\",\"PreviousClusterAttributes\":[{\"scope\":\"region\",\"name\":"
+                "\"one\",\"preferredCluster\":\"cluster0\"}]}]}");
+    EXPECT_TEXT(active(fixture, "trips"), "cluster1");
+    EXPECT_TEXT(attributes_of(fixture, "trips"), "cluster1 cluster1");
+    start(fixture, "cadence-rebalance-v2", MANAGED_REBALANCE_V2, "{}");
+    EXPECT_TEXT(wait_result(fixture, "cadence-rebalance-v2"),
+                "{\"SuccessDomains\":[{\"DomainName\":\"trips\"}],\"FailedDomains\":[]}");
+    EXPECT_TEXT(attributes_of(fixture, "trips"), "cluster0 cluster0");
+    EXPECT_TEXT(active(fixture, "trips"), "cluster1"); /* it prefers none */
+}
+
+TEST(managed, attributes_go_with_a_failover_and_come_to_where_the_data_prefer_them, "F-044")
+{
+    fixture_run_in_group(attributes_moved);
 }

@@ -1,8 +1,13 @@
 """Managed failover and rebalance in a group of two, by the real `cadence` command line."""
 
+import contextlib
 import json
 import re
 import sys
+
+import grpc
+from cadence.api.v1 import service_worker_pb2 as worker_api
+from cadence.api.v1 import service_worker_pb2_grpc, tasklist_pb2
 
 import group_test
 import support
@@ -143,6 +148,34 @@ def test_a_graceful_failover_is_refused_and_changes_nothing(binary, folder):
             "the failover to fail",
         )
         assert active(server, NAMES[:1]) == [HERE]
+
+
+def poll(cluster, name):
+    """A worker of the domain asks once, in vain."""
+    with grpc.insecure_channel(cluster.grpc) as channel:
+        stub = service_worker_pb2_grpc.WorkerAPIStub(channel)
+        with contextlib.suppress(grpc.RpcError):
+            stub.PollForDecisionTask(
+                worker_api.PollForDecisionTaskRequest(
+                    domain=name, task_list=tasklist_pb2.TaskList(name="work"), identity="w"
+                ),
+                timeout=2,
+            )
+
+
+def test_a_domain_goes_only_where_its_workers_are(binary, folder):
+    with group_test.group(binary, folder, 2) as clusters:
+        server = clusters[0]
+        register(clusters, NAMES[:2], IsManagedByCadence="true")
+        poll(server, NAMES[0])
+        failover(server, "start", *from_to(HERE, THERE))
+        done = wait_state(server, "complete")
+        assert done["FailedDomains"] == NAMES[:1] and done["SuccessDomains"] == NAMES[1:2], done
+        assert active(server, NAMES[:2]) == [HERE, THERE]
+        poll(clusters[1], NAMES[0])
+        failover(server, "start", *from_to(HERE, THERE))
+        support.wait_until(lambda: state(server)["SuccessDomains"] == NAMES[:1], "it to move")
+        wait_active(clusters, NAMES[:2], THERE)
 
 
 @support.proves("F-044", "A-265")
