@@ -114,6 +114,20 @@ def test_an_aborted_failover_goes_no_further_and_can_be_rolled_back(binary, fold
         wait_active(clusters, NAMES, HERE)
 
 
+def test_a_failover_goes_on_after_a_kill(binary, folder):
+    with group_test.group(binary, folder, 2) as clusters:
+        server = clusters[0]
+        register(clusters, NAMES, IsManagedByCadence="true")
+        slowly = ("--failover_batch_size", "1", "--failover_wait_time_second", "2")
+        failover(server, "start", *from_to(HERE, THERE, *slowly))
+        support.wait_until(lambda: state(server)["Success"] >= 1, "a domain to move")
+        server.kill()
+        server.start()
+        done = wait_state(server, "complete")
+        assert done["SuccessDomains"] == NAMES and not done["FailedDomains"], done
+        wait_active(clusters, NAMES, THERE)
+
+
 def test_a_drill_comes_back_by_itself(binary, folder):
     with group_test.group(binary, folder, 2) as clusters:
         server = clusters[0]
