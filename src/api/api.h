@@ -95,6 +95,14 @@ must_use struct error *api_answer_query(struct api *api, const struct task *quer
                                         const API(WorkflowQueryResult) *result,
                                         struct arena *arena);
 
+/* Asks another cluster of the group, which answers it itself; until the fiber's deadline. *response
+ * is a message of `type` in the arena. Yields. Errors: ERR_UNAVAILABLE (also: it cannot be called
+ * from here), the other side's. */
+must_use struct error *api_ask_cluster(struct api *api, const char *cluster_name, const char *path,
+                                       const ProtobufCMessage *request, struct arena *arena,
+                                       const ProtobufCMessageDescriptor *type,
+                                       ProtobufCMessage **response);
+
 /* On a loop. */
 struct api *api_new(const struct api_options *options);
 /* Who may see which domains in lists; NULL: everybody all. */

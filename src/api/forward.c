@@ -20,6 +20,7 @@
 #include "net/client.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/errors.h"
+#include "wire/message.h"
 #include "wire/services.h"
 
 #define CONNECT_TIMEOUT NS_PER_S
@@ -349,6 +350,36 @@ find_client(struct api *api, const struct cluster *cluster)
     return loop->peers[index];
 }
 
+/* NULL: it cannot be called from here. */
+static const struct cluster *
+find_callable(const struct api *api, const char *name)
+{
+    const struct cluster *cluster = cluster_group_find(api->options.group, name);
+    bool has_address =
+        cluster != NULL && cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
+    return has_address && cluster->is_enabled ? cluster : NULL;
+}
+
+struct error *
+api_ask_cluster(struct api *api, const char *cluster_name, const char *path,
+                const ProtobufCMessage *request, struct arena *arena,
+                const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
+{
+    const struct cluster *cluster = find_callable(api, cluster_name);
+    if (cluster == NULL)
+        return error_new(arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
+                         cluster_name);
+    const struct grpc_header header = {slice_text(HEADER_FORWARDED_BY),
+                                       slice_text(api->options.group->current->name)};
+    struct grpc_request asked = {.path = path,
+                                 .message = message_encode(arena, request),
+                                 .headers = &header,
+                                 .header_count = 1};
+    struct slice bytes;
+    struct error *err = grpc_client_call(find_client(api, cluster), &asked, arena, &bytes);
+    return err != NULL ? err : message_decode_at(arena, ERR_UNCATEGORISED, type, bytes, response);
+}
+
 /* Headers of the connection, and those that this server says for itself. */
 static bool
 is_own_header(struct slice name)
@@ -406,10 +437,8 @@ static struct error *
 forward(struct rpc_call *call, const char *domain, const char *cluster_name)
 {
     struct api *api = api_of(call);
-    const struct cluster *cluster = cluster_group_find(api->options.group, cluster_name);
-    bool has_address =
-        cluster != NULL && cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
-    if (!has_address || !cluster->is_enabled)
+    const struct cluster *cluster = find_callable(api, cluster_name);
+    if (cluster == NULL)
         return error_new(call->arena, ERR_UNAVAILABLE,
                          "Domain %s is active in cluster %s, which cannot be called from here.",
                          domain, cluster_name);

@@ -19,5 +19,9 @@ extern const struct system_activity deprecation_check, deprecation_archival, dep
 /* schedule.c, schedule_fire.c: a schedule, and what it starts. */
 extern const struct system_workflow schedule_workflow;
 extern const struct system_activity schedule_activity;
+/* managed.c, managed_pick.c, managed_move.c: managed domains are moved from cluster to cluster. */
+extern const struct system_workflow managed_failover, managed_failover_v2, managed_rebalance,
+    managed_rebalance_v2;
+extern const struct system_activity managed_pick_activity, managed_move_activity;
 
 #endif
