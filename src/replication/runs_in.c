@@ -9,6 +9,7 @@
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
+#include "replication/peer.h"
 #include "replication/runs_apply.h"
 #include "route/route.h"
 #include "rpc/client.h"
@@ -140,28 +141,16 @@ follow_peer(void *argument)
 
 /* --- life ---- */
 
-static struct grpc_client *
-make_client(const struct runs_in *in, const struct cluster *cluster)
-{
-    size_t index = (size_t)(cluster - in->options.group->clusters);
-    struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
-    const char *server_name = cluster->tls.server_name;
-    bool has_name = server_name != NULL && server_name[0] != '\0';
-    struct rpc_caller caller = {.caller = "cadence-xdc-client",
-                                .caller_type = "internal",
-                                .server_name = has_name ? server_name : NULL};
-    return rpc_client_new(cluster->rpc_address, tls, &caller);
-}
-
 static void
 start_peer(struct runs_in *in, const struct cluster *cluster)
 {
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
+    const struct peer_ways ways = {in->options.group, in->options.tls, in->options.tokens};
     peer->in = in;
     peer->cluster = cluster;
-    peer->client = make_client(in, cluster);
+    peer->client = peer_client_new(&ways, cluster);
     peer->applier = applier_new(
         &(struct applier_options){.world = in->options, .source = cluster, .client = peer->client});
     peer->pause = PAUSE_MIN;

@@ -12,6 +12,7 @@
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "engine/foreign.h"
+#include "net/client.h"
 
 struct runs_in;
 
@@ -21,6 +22,8 @@ struct runs_in_options {
     const struct cluster_group *group;
     struct tls *const
         *tls; /* to speak to each cluster of the group, in its order; NULL: plain to all */
+    const struct grpc_live_header *const
+        *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
 };

@@ -1,0 +1,121 @@
+"""What servers prove themselves with: tokens between clusters, certificates that are renewed."""
+
+import contextlib
+import sys
+
+import grpc
+from cadence.api.v1 import (
+    service_domain_pb2_grpc as domain_stub,
+    service_workflow_pb2_grpc as workflow_stub,
+)
+
+import authorize_test
+import group_test
+import replication_test
+import support
+
+PROVIDER = (
+    "      authorizationProvider: {{enable: true, type: OAuthAuthorization, privateKey: {key}}}\n"
+)
+REFUSES = "A cluster refuses the calls of this one"
+
+# ---- clusters that want tokens ----
+
+
+class Shows(grpc.UnaryUnaryClientInterceptor):
+    """Adds a token to each call."""
+
+    def __init__(self, token):
+        self.token = token
+
+    def intercept_unary_unary(self, continuation, details, request):
+        details = details._replace(metadata=[("cadence-authorization", self.token)])
+        return continuation(details, request)
+
+
+def channel_of(cluster, token):
+    return grpc.intercept_channel(grpc.insecure_channel(cluster.grpc), Shows(token))
+
+
+def make_side(cluster, token):
+    side = replication_test.Side(cluster)
+    side.workflows = workflow_stub.WorkflowAPIStub(channel_of(cluster, token))
+    return side
+
+
+def make_clusters(binary, folder, keys):
+    """Two clusters that want tokens; `keys` are those that each signs its own calls with."""
+    private = authorize_test.make_keys(folder)
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    clusters = []
+    for number in range(2):
+        cluster = group_test.Cluster(binary, folder, number, ports)
+        config = folder / f"{cluster.name}.yaml"
+        text = config.read_text() + authorize_test.CONFIG.format(folder=folder)
+        if keys[number]:
+            provider = PROVIDER.format(key=folder / keys[number])
+            text = text.replace(
+                "      rpcTransport: grpc\n", "      rpcTransport: grpc\n" + provider
+            )
+        config.write_text(text)
+        clusters.append(cluster)
+    return private, clusters
+
+
+@contextlib.contextmanager
+def two_clusters(binary, folder, keys=("private.pem", "private.pem")):
+    private, clusters = make_clusters(binary, folder, keys)
+    admin = authorize_test.make_token(private, Admin=True)
+    with contextlib.ExitStack() as stack:
+        for cluster in clusters:
+            stack.enter_context(cluster)
+            cluster.api = domain_stub.DomainAPIStub(channel_of(cluster, admin))
+        yield private, admin, clusters
+
+
+@support.proves("J-025")
+def test_clusters_that_want_tokens_follow_each_other(binary, folder):
+    domain = replication_test.DOMAIN
+    with two_clusters(binary, folder) as (private, admin, clusters):
+        group_test.register(clusters, domain, data={"WRITE_GROUPS": "writers"})
+        group_test.until_same(clusters, domain)
+        sides = [make_side(cluster, admin) for cluster in clusters]
+        sides[0].start("w")
+        replication_test.until_same(sides, "w")
+        # What is sent on to the active cluster has the caller's own token.
+        writer = authorize_test.make_token(private, Groups="writers")
+        make_side(clusters[1], writer).signal("w", "hello")
+        events = replication_test.until_same(sides, "w")
+        support.wait_until(
+            lambda: "workflow_execution_signaled"
+            in replication_test.kinds(sides[1].history("w") or []),
+            "the signal",
+        )
+        assert len(events) >= 2, events
+        assert not any(REFUSES in cluster.text() for cluster in clusters)
+
+
+@support.proves("J-025")
+def test_a_cluster_that_shows_no_token_is_refused_and_says_so(binary, folder):
+    domain = replication_test.DOMAIN
+    with two_clusters(binary, folder, keys=("private.pem", None)) as (_, _, clusters):
+        group_test.register(clusters, domain)
+        support.wait_until(lambda: REFUSES in clusters[1].text(), "the log to say so")
+        line = next(line for line in clusters[1].lines() if REFUSES in line["msg"])
+        assert line["source-cluster"] == "cluster0", line
+        assert "Request unauthorized" in line["error"], line
+        assert clusters[1].describe(domain) is None
+        assert sum(REFUSES in line["msg"] for line in clusters[1].lines()) == 1
+        assert REFUSES not in clusters[0].text()
+
+
+def test_a_server_does_not_start_with_a_key_that_cannot_sign(binary, folder):
+    _, clusters = make_clusters(binary, folder, keys=("public.pem", None))
+    clusters[0].launch()
+    assert clusters[0].process.wait(support.LIMIT) != 0
+    assert "clusterGroup.cluster1.authorizationProvider.privateKey" in clusters[0].text()
+    assert "public.pem is no private RSA key in PEM" in clusters[0].text()
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])
