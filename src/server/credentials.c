@@ -3,16 +3,24 @@
 
 #include "access/signer.h"
 #include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/sync.h"
 
-#define RPC "services.frontend.rpc."
+#define RPC           "services.frontend.rpc."
+#define LOOK_INTERVAL (2 * NS_PER_S)
 
 struct credentials {
     const struct cluster_group *group;
+    const struct log *log;
     struct arena *arena;
     struct tls *door;               /* NULL: plain */
     struct tls **peers;             /* by cluster; NULL: plain */
     struct access_signer **signers; /* by cluster; NULL: none */
     const struct grpc_live_header **tokens;
+    struct fiber *watcher; /* NULL: there are no certificates */
+    struct latch watching;
+    bool is_closing;
 };
 
 static struct error *
@@ -83,12 +91,70 @@ open_all(struct credentials *credentials, const struct config *config, struct ar
     return err;
 }
 
+/* --- renewal ---- */
+
+static void
+renew_tls(struct credentials *credentials, struct tls *tls, const char *whose)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    bool is_renewed = false;
+    struct error *err = tls == NULL ? NULL : tls_renew(tls, arena, &is_renewed);
+    if (err != NULL)
+        log_warn(credentials->log, "New certificates cannot be used; the old ones stay.",
+                 log_text("towards", whose), log_error(err));
+    if (is_renewed)
+        log_info(credentials->log, "Certificates were read again; new connections use them.",
+                 log_text("towards", whose));
+}
+
+static void
+watch_files(void *argument)
+{
+    struct credentials *credentials = argument;
+    const struct cluster_group *group = credentials->group;
+    while (!credentials->is_closing) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        if (fiber_sleep(LOOK_INTERVAL, arena) != NULL)
+            break;
+        renew_tls(credentials, credentials->door, "clients");
+        for (size_t i = 0; i < group->count; i++)
+            renew_tls(credentials, credentials->peers[i], group->clusters[i].name);
+    }
+    latch_done(&credentials->watching);
+}
+
+/* In simulation there is no TLS, so nobody looks. */
+static void
+start_watching(struct credentials *credentials)
+{
+    bool has_files = credentials->door != NULL;
+    for (size_t i = 0; i < credentials->group->count; i++)
+        has_files |= credentials->peers[i] != NULL;
+    if (!has_files)
+        return;
+    latch_init(&credentials->watching, 1);
+    credentials->watcher = fiber_start("certificates", watch_files, credentials);
+}
+
+static void
+stop_watching(struct credentials *credentials)
+{
+    if (credentials->watcher == NULL)
+        return;
+    credentials->is_closing = true;
+    fiber_cancel(credentials->watcher);
+    latch_wait(&credentials->watching);
+}
+
+/* --- life ---- */
+
 struct error *
 credentials_open(const struct config *config, const struct cluster_group *group,
                  const struct log *log, struct arena *arena, struct credentials **credentials)
 {
     struct credentials *opened = memory_zalloc(1, sizeof *opened);
     opened->group = group;
+    opened->log = log;
     opened->arena = arena_new(0);
     opened->peers = arena_zalloc(opened->arena, group->count, sizeof *opened->peers);
     opened->signers = arena_zalloc(opened->arena, group->count, sizeof *opened->signers);
@@ -98,6 +164,7 @@ credentials_open(const struct config *config, const struct cluster_group *group,
         credentials_close(opened);
         return err;
     }
+    start_watching(opened);
     *credentials = opened;
     return NULL;
 }
@@ -107,6 +174,7 @@ credentials_close(struct credentials *credentials)
 {
     if (credentials == NULL)
         return;
+    stop_watching(credentials);
     tls_free(credentials->door);
     for (size_t i = 0; i < credentials->group->count; i++) {
         tls_free(credentials->peers[i]);

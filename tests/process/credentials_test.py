@@ -1,10 +1,13 @@
 """What servers prove themselves with: tokens between clusters, certificates that are renewed."""
 
 import contextlib
+import ssl
+import subprocess
 import sys
 
 import grpc
 from cadence.api.v1 import (
+    service_domain_pb2 as domain_api,
     service_domain_pb2_grpc as domain_stub,
     service_workflow_pb2_grpc as workflow_stub,
 )
@@ -115,6 +118,63 @@ def test_a_server_does_not_start_with_a_key_that_cannot_sign(binary, folder):
     assert clusters[0].process.wait(support.LIMIT) != 0
     assert "clusterGroup.cluster1.authorizationProvider.privateKey" in clusters[0].text()
     assert "public.pem is no private RSA key in PEM" in clusters[0].text()
+
+
+# ---- certificates ----
+
+
+TLS = """
+services:
+  frontend:
+    rpc:
+      tls: {{enabled: true, certFile: {folder}/certificate.pem, keyFile: {folder}/key.pem}}
+"""
+RENEWED = "Certificates were read again; new connections use them."
+UNUSABLE = "New certificates cannot be used; the old ones stay."
+
+
+def make_certificate(folder, name):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        + ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+        + ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")],
+        check=True,
+        capture_output=True,
+    )
+    return (folder / "certificate.pem").read_text()
+
+
+def served(server):
+    """The certificate that a new connection is shown."""
+    return ssl.get_server_certificate(("127.0.0.1", server.ports[0]))
+
+
+def count(server, message):
+    return sum(line["msg"] == message for line in server.lines())
+
+
+def test_new_certificates_are_served_without_a_restart(binary, folder):
+    first = make_certificate(folder, "first")
+    config = folder / "config.yaml"
+    config.write_text(TLS.format(folder=folder))
+    with support.Server(binary, folder / "data", "--config", str(config)) as server:
+        assert served(server) == first
+        trusted = grpc.ssl_channel_credentials(first.encode())
+        old = domain_stub.DomainAPIStub(grpc.secure_channel(server.grpc, trusted))
+        ask = domain_api.DescribeDomainRequest(name="cadence-system")
+        old.DescribeDomain(ask, timeout=support.LIMIT)
+        second = make_certificate(folder, "second")
+        support.wait_until(lambda: served(server) == second, "the second certificate")
+        assert count(server, RENEWED) == 1
+        old.DescribeDomain(ask, timeout=support.LIMIT)  # on the connection it has
+        (folder / "key.pem").write_text("no key")
+        support.wait_until(lambda: count(server, UNUSABLE) == 1, "the log to say so")
+        line = next(line for line in server.lines() if line["msg"] == UNUSABLE)
+        assert "key.pem" in line["error"], line
+        assert served(server) == second
+        third = make_certificate(folder, "third")
+        support.wait_until(lambda: served(server) == third, "the third certificate")
+        assert count(server, UNUSABLE) == 1 and count(server, RENEWED) == 2
 
 
 if __name__ == "__main__":
