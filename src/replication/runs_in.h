@@ -49,4 +49,14 @@ must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
                                        struct arena *arena,
                                        ADMIN(GetDLQReplicationMessagesResponse) **response);
 
+/* How it goes with a peer. */
+struct peer_state {
+    const struct cluster *cluster;
+    const char *failure; /* of the last call; NULL: it succeeded, or there was none yet */
+    int64_t heard;       /* when one last succeeded, by the wall clock; 0: none has */
+};
+/* All that are followed. */
+must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,
+                                    const struct peer_state **states, size_t *count);
+
 #endif
