@@ -177,5 +177,104 @@ def test_new_certificates_are_served_without_a_restart(binary, folder):
         assert count(server, UNUSABLE) == 1 and count(server, RENEWED) == 2
 
 
+# ---- clusters that speak TLS ----
+
+MUTUAL = """
+services:
+  frontend:
+    rpc:
+      tls:
+        enabled: true
+        certFile: {folder}/leaf.pem
+        keyFile: {folder}/leaf-key.pem
+        caFiles: [{folder}/authority.pem]
+        requireClientAuth: true
+"""
+TOWARDS = """      tls:
+        enabled: true
+        certFile: {folder}/leaf.pem
+        keyFile: {folder}/leaf-key.pem
+        caFile: {folder}/authority.pem
+        serverName: {name}
+        enableHostVerification: {verifies}
+"""
+NAME = "cadenza.test"  # of the leaf, which has no address
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+def make_authority(folder):
+    """An authority and a certificate that it vouches for."""
+    at = lambda name: str(folder / name)
+    (folder / "names").write_text(f"subjectAltName=DNS:{NAME}\n")
+    new = ["req", "-newkey", "rsa:2048", "-nodes"]
+    openssl(
+        *(*new, "-x509", "-days", "2", "-subj", "/CN=authority"),
+        *("-keyout", at("authority-key.pem"), "-out", at("authority.pem")),
+    )
+    openssl(*new, "-subj", f"/CN={NAME}", "-keyout", at("leaf-key.pem"), "-out", at("leaf.csr"))
+    openssl(
+        *("x509", "-req", "-in", at("leaf.csr"), "-days", "2", "-extfile", at("names")),
+        *("-CA", at("authority.pem"), "-CAkey", at("authority-key.pem"), "-CAcreateserial"),
+        *("-out", at("leaf.pem")),
+    )
+
+
+def channel_with(cluster, folder, shows_certificate):
+    read = lambda name: (folder / name).read_bytes()
+    pair = [read("leaf-key.pem"), read("leaf.pem")] if shows_certificate else [None, None]
+    credentials = grpc.ssl_channel_credentials(read("authority.pem"), *pair)
+    options = [("grpc.ssl_target_name_override", NAME)]
+    return grpc.secure_channel(cluster.grpc, credentials, options)
+
+
+@contextlib.contextmanager
+def mutual_clusters(binary, folder, names, verifies="true"):
+    """Two clusters that want certificates; `names`: what each wants the other's to say."""
+    make_authority(folder)
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        clusters = []
+        for number in range(2):
+            cluster = group_test.Cluster(binary, folder, number, ports)
+            config = folder / f"{cluster.name}.yaml"
+            way = TOWARDS.format(folder=folder, name=names[number], verifies=verifies)
+            text = config.read_text().replace("rpcTransport: grpc\n", "rpcTransport: grpc\n" + way)
+            config.write_text(text + MUTUAL.format(folder=folder))
+            clusters.append(stack.enter_context(cluster))
+            cluster.api = domain_stub.DomainAPIStub(channel_with(cluster, folder, True))
+        yield clusters
+
+
+@support.proves("J-026")
+def test_clusters_that_want_certificates_follow_each_other(binary, folder):
+    with mutual_clusters(binary, folder, names=(NAME, NAME)) as clusters:
+        group_test.register(clusters, "orders")
+        group_test.until_same(clusters, "orders")
+        stranger = domain_stub.DomainAPIStub(channel_with(clusters[0], folder, False))
+        try:
+            stranger.DescribeDomain(domain_api.DescribeDomainRequest(name="orders"), timeout=5)
+            raise AssertionError("a client without a certificate was let in")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.UNAVAILABLE, error
+
+
+@support.proves("J-026")
+def test_a_cluster_with_another_name_is_followed_only_where_names_are_not_checked(binary, folder):
+    with mutual_clusters(binary, folder, names=(NAME, "other.test")) as clusters:
+        group_test.register(clusters, "orders")
+        support.wait_until(lambda: "hostname mismatch" in clusters[1].text(), "the log to say so")
+        assert clusters[1].describe("orders") is None
+        assert "hostname mismatch" not in clusters[0].text()
+    other = folder / "other"
+    other.mkdir()
+    names = (NAME, "other.test")
+    with mutual_clusters(binary, other, names, verifies="false") as clusters:
+        group_test.register(clusters, "orders")
+        group_test.until_same(clusters, "orders")
+
+
 if __name__ == "__main__":
     support.main(sys.modules[__name__])
