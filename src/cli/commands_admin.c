@@ -67,6 +67,18 @@ const struct cli_command cli_admin_commands[] = {
         .run = cli_hot_workflows,
     },
     {
+        .words = "admin doctor",
+        .summary = "Says in sentences what is wrong with a server and its group, and what to do: "
+                   "shards without an owner,\ndead letters, clusters that are away, domains that "
+                   "are active there, clocks that differ.\nWith --data, for a server on this "
+                   "machine, also whether its disk is nearly full. Exit code 1 when something is "
+                   "wrong.",
+        .examples = "  cadenza admin doctor\n"
+                    "  cadenza admin doctor --address 10.0.0.7:7833 --format json\n",
+        .flags = "data " PRINTED REMOTE,
+        .run = cli_doctor,
+    },
+    {
         .words = "admin dlq count",
         .summary = "Counts the messages of other clusters that could not be applied here.",
         .examples = "  cadenza admin dlq count\n",

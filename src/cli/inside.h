@@ -181,6 +181,7 @@ struct error *cli_completion(struct cli_call *call);
 struct error *cli_dev(struct cli_call *call);
 struct error *cli_admin_get_shard(struct cli_call *call);
 struct error *cli_schedule_list(struct cli_call *call);
+struct error *cli_doctor(struct cli_call *call);
 struct error *cli_dlq_count(struct cli_call *call);
 struct error *cli_dlq_read(struct cli_call *call);
 struct error *cli_dlq_purge(struct cli_call *call);

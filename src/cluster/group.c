@@ -85,6 +85,14 @@ read_tls(const struct config *config, const char *name, struct arena *arena)
     };
 }
 
+static const char *
+read_signing_key(const struct config *config, const char *name, struct arena *arena)
+{
+    bool is_enabled = config_flag(config, key_of(name, "authorizationProvider.enable", arena));
+    return is_enabled ? config_text(config, key_of(name, "authorizationProvider.privateKey", arena))
+                      : "";
+}
+
 static void
 read_cluster(const struct config *config, const char *name, struct faults *faults,
              struct cluster *cluster)
@@ -100,9 +108,14 @@ read_cluster(const struct config *config, const char *name, struct faults *fault
         .rpc_name = config_text(config, key_of(name, "rpcName", arena)),
         .rpc_address = config_text(config, key_of(name, "rpcAddress", arena)),
         .tls = read_tls(config, name, arena),
+        .signing_key_file = read_signing_key(config, name, arena),
     };
     const char *region = config_text(config, key_of(name, "region", arena));
     cluster->region = region[0] == '\0' ? NULL : region;
+    if (cluster->signing_key_file[0] == '\0' &&
+        config_flag(config, key_of(name, "authorizationProvider.enable", arena)))
+        faults_add(faults, "%s is not set; tokens cannot be signed without it",
+                   key_of(name, "authorizationProvider.privateKey", arena));
     const char *transport = config_text(config, key_of(name, "rpcTransport", arena));
     if (strcmp(transport, "grpc") != 0 && strcmp(transport, "tchannel") != 0)
         faults_add(faults, "%s is '%s'; it must be grpc or tchannel",

@@ -34,6 +34,7 @@ struct cluster {
     const char *rpc_name;
     const char *rpc_address;
     struct cluster_tls tls;
+    const char *signing_key_file; /* signs the tokens of our calls to it; "": they have none */
 };
 
 struct region {

@@ -151,6 +151,9 @@ TEST(group, every_fault_refuses_the_start_and_names_its_key)
          "have the same initial failover version (3)"},
         {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcName: ''}}}",
          "clusterGroup.d.rpcName is not set"},
+        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, authorizationProvider: "
+         "{enable: true}}}}",
+         "clusterGroup.d.authorizationProvider.privateKey is not set"},
         {"{clusterGroup: {cluster0: {rpcTransport: pigeon}}}",
          "clusterGroup.cluster0.rpcTransport is 'pigeon'"},
         {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 0}}}",

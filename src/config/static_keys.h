@@ -90,8 +90,13 @@
     X("clusterGroupMetadata.clusterGroup.*.rpcAddress", TEXT, "", "host:port of its gRPC door.")   \
     X("clusterGroupMetadata.clusterGroup.*.rpcTransport", TEXT, "grpc",                            \
       "grpc is what is spoken here.")                                                              \
-    X("clusterGroupMetadata.clusterGroup.*.authorizationProvider.**", IGNORED, "",                 \
-      "Calls to other clusters carry no token yet.")                                               \
+    X("clusterGroupMetadata.clusterGroup.*.authorizationProvider.enable", FLAG, "false",           \
+      "Whether calls to it carry a token of an administrator.")                                    \
+    X("clusterGroupMetadata.clusterGroup.*.authorizationProvider.type",                            \
+      ONE_OF("OAuthAuthorization"), "OAuthAuthorization",                                          \
+      "OAuthAuthorization: a JWT, signed here with RS256.")                                        \
+    X("clusterGroupMetadata.clusterGroup.*.authorizationProvider.privateKey", TEXT, "",            \
+      "PEM file with the RSA key that signs it; that cluster has the public one.")                 \
     X("clusterGroupMetadata.clusterGroup.*.tls.enabled", FLAG, "false", "Speak TLS to it.")        \
     X("clusterGroupMetadata.clusterGroup.*.tls.caFile", TEXT, "",                                  \
       "PEM file of the authority that its certificate must come from.")                            \

@@ -173,6 +173,10 @@ engine_open(const struct engine_options *options, struct arena *arena, struct en
     check(loop_index(loop_self()) == 0 && options->shard_count > 0);
     struct engine *engine = memory_zalloc(1, sizeof *engine);
     engine->options = *options;
+    if (options->metrics != NULL)
+        engine->reapplied = metrics_counter(
+            options->metrics, "replication_reapplied",
+            "Messages with what clients did to events that lost, done again.", NULL);
     engine->shards = memory_zalloc(options->shard_count, sizeof engine->shards[0]);
     struct sweep sweep = {.engine = engine, .visit = open_visit, .arena = arena};
     sweep_run(&sweep);

@@ -8,8 +8,9 @@
 
 struct engine {
     struct engine_options options;
-    struct shard **shards; /* each used on its loop only */
-    atomic_size_t letters; /* on their way to a shard */
+    struct shard **shards;     /* each used on its loop only */
+    atomic_size_t letters;     /* on their way to a shard */
+    struct counter *reapplied; /* NULL without metrics */
 };
 
 typedef void look_function(void *context, const struct run *run,

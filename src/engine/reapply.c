@@ -82,6 +82,8 @@ engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEven
         return error_new(arena, ERR_UNAVAILABLE, "The run closes again and again.");
     if (err == NULL && wish.answer.is_dropped)
         mark("reapplication_dropped");
+    else if (err == NULL && engine->reapplied != NULL)
+        counter_add(engine->reapplied, 1);
     return errand_is_void(err) ? NULL : err;
 }
 

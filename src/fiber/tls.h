@@ -26,4 +26,10 @@ must_use struct error *tls_new(const struct tls_options *options, struct arena *
                                struct tls **tls);
 void tls_free(struct tls *tls);
 
+/* Looks at the files. If they have changed, and are the same as at the last look, they are read
+ * again, and *is_renewed: connections that begin from now on use them, those that are open keep
+ * what they have. One caller at a time. Yields. Errors: as tls_new, once for each change; what was
+ * read before stays in use. */
+must_use struct error *tls_renew(struct tls *tls, struct arena *arena, bool *is_renewed);
+
 #endif

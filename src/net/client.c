@@ -44,6 +44,7 @@ grpc_client_new(const struct grpc_client_options *options)
         options->connect_timeout == 0 ? 5 * NS_PER_S : options->connect_timeout;
     client->keepalive = options->keepalive == 0 ? KEEPALIVE_DEFAULT : options->keepalive;
     client->is_probing = options->is_probing;
+    client->live_header = options->live_header;
     client->backoff = BACKOFF_FIRST;
     client->scratch = memory_alloc(HTTP2_SCRATCH_SIZE);
     list_init(&client->links);

@@ -12,6 +12,14 @@
 
 struct grpc_client;
 
+/* A header whose value does not last, e.g. a token. */
+struct grpc_live_header {
+    const char *name; /* a literal */
+    /* The value for a call that is sent now, in the arena; NULL: none. No yield; on any loop. */
+    const char *(*value)(void *context, struct arena *arena);
+    void *context;
+};
+
 struct grpc_client_options {
     const char *address;     /* "127.0.0.1:7833" */
     struct tls *tls;         /* NULL: plain */
@@ -25,6 +33,7 @@ struct grpc_client_options {
                           learn the bandwidth, so a load that shall be like theirs does, too */
     const struct grpc_header *headers; /* sent with every call: rpc-caller and so on */
     size_t header_count;
+    const struct grpc_live_header *live_header; /* outlives the client; NULL: none */
 };
 
 /* Does not connect yet. */

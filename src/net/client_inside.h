@@ -68,12 +68,13 @@ struct grpc_client {
     bool is_probing;
     nghttp2_nv *fields; /* of every call */
     size_t field_count;
-    char *field_bytes;        /* what they point to */
-    struct client_link *link; /* takes new calls; NULL: none now */
-    struct list links;        /* all */
-    struct fiber *connecting; /* NULL: nobody does */
-    struct list waiting;      /* calls without a stream, in order */
-    struct latch busy;        /* calls, and fibers of links */
+    char *field_bytes;                          /* what they point to */
+    const struct grpc_live_header *live_header; /* NULL: none */
+    struct client_link *link;                   /* takes new calls; NULL: none now */
+    struct list links;                          /* all */
+    struct fiber *connecting;                   /* NULL: nobody does */
+    struct list waiting;                        /* calls without a stream, in order */
+    struct latch busy;                          /* calls, and fibers of links */
     int64_t backoff, retry_at;
     char *failure; /* of the last attempt to connect */
     uint8_t *scratch;

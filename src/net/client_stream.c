@@ -66,7 +66,7 @@ static nghttp2_nv *
 fields_of(const struct grpc_client *client, const struct client_call *call, size_t *count)
 {
     const struct grpc_request *request = call->request;
-    size_t room = client->field_count + request->header_count + 2;
+    size_t room = client->field_count + request->header_count + 3;
     nghttp2_nv *fields = arena_alloc(call->arena, room * sizeof *fields);
     size_t at = 0;
     fields[at++] = http2_field(":path", slice_text(request->path), NV_COPIED);
@@ -77,6 +77,10 @@ fields_of(const struct grpc_client *client, const struct client_call *call, size
         const char *timeout = grpc_timeout_format(left, call->arena);
         fields[at++] = http2_field("grpc-timeout", slice_text(timeout), NV_ONCE);
     }
+    const struct grpc_live_header *live = client->live_header;
+    const char *value = live == NULL ? NULL : live->value(live->context, call->arena);
+    if (value != NULL)
+        fields[at++] = http2_field_named(slice_text(live->name), slice_text(value), NV_COPIED);
     for (size_t i = 0; i < request->header_count; i++)
         fields[at++] =
             http2_field_named(request->headers[i].name, request->headers[i].value, NV_COPIED);

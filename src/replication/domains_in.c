@@ -13,6 +13,7 @@
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
+#include "replication/peer.h"
 #include "rpc/client.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
@@ -40,6 +41,7 @@ struct peer {
     unsigned unstored; /* messages since it was stored */
     bool is_moved;     /* and is not stored */
     bool is_away;      /* the last call failed; for the log */
+    bool is_refused;   /* it wants another token; for the log, too */
     bool has_told_all; /* since the start, it had nothing more for us at least once */
     int64_t pause;     /* until the next try */
     struct counter *fetched, *applied, *failed;
@@ -204,11 +206,16 @@ static void
 note_failure(struct peer *peer, const struct error *err)
 {
     counter_add(peer->failed, 1);
-    if (!peer->is_away)
+    bool is_refused = err->kind == ERR_ACCESS_DENIED;
+    if (is_refused && !peer->is_refused)
+        log_warn(peer->in->options.log, PEER_REFUSES,
+                 log_text("source-cluster", peer->cluster->name), log_error(err));
+    else if (!peer->is_away)
         log_warn(peer->in->options.log,
                  "The domain changes of a cluster cannot be followed, trying again.",
                  log_text("source-cluster", peer->cluster->name), log_error(err));
     peer->is_away = true;
+    peer->is_refused = is_refused;
 }
 
 static void
@@ -218,6 +225,7 @@ note_success(struct peer *peer)
         log_info(peer->in->options.log, "The domain changes of a cluster are followed again.",
                  log_text("source-cluster", peer->cluster->name));
     peer->is_away = false;
+    peer->is_refused = false;
     peer->pause = PAUSE_MIN;
 }
 
@@ -249,17 +257,11 @@ start_peer(struct domains_in *in, const struct cluster *cluster)
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, "kind", "domains", NULL};
-    size_t index = (size_t)(cluster - in->options.group->clusters);
-    struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
-    const char *server_name = cluster->tls.server_name;
-    bool has_name = server_name != NULL && server_name[0] != '\0';
-    struct rpc_caller caller = {.caller = "cadence-xdc-client",
-                                .caller_type = "internal",
-                                .server_name = has_name ? server_name : NULL};
+    const struct peer_ways ways = {in->options.group, in->options.tls, in->options.tokens};
     *peer = (struct peer){
         .in = in,
         .cluster = cluster,
-        .client = rpc_client_new(cluster->rpc_address, tls, &caller),
+        .client = peer_client_new(&ways, cluster),
         .place = PLACE_IS_UNKNOWN,
         .stored = PLACE_IS_UNKNOWN,
         .pause = PAUSE_MIN,

@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "cluster/group.h"
 #include "domain/domains.h"
+#include "net/client.h"
 
 struct domains_in;
 
@@ -20,6 +21,8 @@ struct domains_in_options {
     const struct cluster_group *group;
     struct tls *const
         *tls; /* to speak to each cluster of the group, in its order; NULL: plain to all */
+    const struct grpc_live_header *const
+        *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
     /* Called once, in a fiber of loop 0, when every enabled peer has told all it knows since the

@@ -6,6 +6,7 @@
 #include "fiber/fiber.h"
 #include "fiber/mark.h"
 #include "replication/inside.h"
+#include "replication/peer.h"
 #include "rpc/client.h"
 #include "wire/errors.h"
 #include "wire/message.h"
@@ -16,19 +17,6 @@
 #define CALL_TIMEOUT (10 * NS_PER_S)
 
 /* ---- out ---- */
-
-static struct grpc_client *
-make_client(const struct reapply_sender *sender, const struct cluster *cluster)
-{
-    size_t index = (size_t)(cluster - sender->group->clusters);
-    const char *server_name = cluster->tls.server_name;
-    bool has_name = server_name != NULL && server_name[0] != '\0';
-    struct rpc_caller caller = {.caller = "cadence-xdc-client",
-                                .caller_type = "internal",
-                                .server_name = has_name ? server_name : NULL};
-    return rpc_client_new(cluster->rpc_address, sender->tls == NULL ? NULL : sender->tls[index],
-                          &caller);
-}
 
 static ADMIN(ReapplyEventsRequest) *
 make_request(const struct reapply_message *message, struct arena *arena)
@@ -52,7 +40,8 @@ send_events(void *context, const struct reapply_message *message, struct arena *
     const struct cluster *cluster = cluster_group_find(sender->group, message->cluster);
     if (cluster == NULL || cluster->rpc_address[0] == '\0')
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s has no address.", message->cluster);
-    struct grpc_client *client = make_client(sender, cluster);
+    const struct peer_ways ways = {sender->group, sender->tls, sender->tokens};
+    struct grpc_client *client = peer_client_new(&ways, cluster);
     ADMIN(ReapplyEventsRequest) *request = make_request(message, arena);
     ADMIN(ReapplyEventsResponse) *response = NULL;
     int64_t deadline = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;

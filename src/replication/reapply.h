@@ -5,13 +5,14 @@
 
 #include "cluster/group.h"
 #include "engine/engine.h"
-
-struct tls;
+#include "net/client.h"
 
 struct reapply_sender {
     const struct cluster_group *group;
     struct tls *const
         *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
+    const struct grpc_live_header *const
+        *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
 };
 /* The port of the engine; the sender outlives it. */
 struct reapply_port reapply_port_of(struct reapply_sender *sender);

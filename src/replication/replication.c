@@ -28,6 +28,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("ReadDLQMessages"), replication_read_dlq},
     {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
     {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
+    {"/cadenza.admin.v1.ReplicationAPI/DescribePeers", replication_describe_peers},
     {NULL, NULL},
 };
 

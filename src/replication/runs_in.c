@@ -1,6 +1,8 @@
 /* runs_in.c - see runs_in.h. */
 #include "replication/runs_in.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -9,6 +11,7 @@
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
+#include "replication/peer.h"
 #include "replication/runs_apply.h"
 #include "route/route.h"
 #include "rpc/client.h"
@@ -28,8 +31,10 @@ struct peer {
     struct grpc_client *client;
     struct applier *applier;
     struct fiber *fiber;
-    bool is_away;  /* the last call failed; for the log */
-    int64_t pause; /* until the next try */
+    bool is_away;      /* the last call failed */
+    char failure[256]; /* and why */
+    int64_t heard;     /* when a call last succeeded, by the wall clock; 0: none has */
+    int64_t pause;     /* until the next try */
     struct counter *fetched, *failed;
 };
 
@@ -104,6 +109,7 @@ note_failure(struct peer *peer, const struct error *err)
         log_warn(peer->in->options.log, "The runs of a cluster cannot be followed, trying again.",
                  log_text("source-cluster", peer->cluster->name), log_error(err));
     peer->is_away = true;
+    snprintf(peer->failure, sizeof peer->failure, "%s", err->message);
 }
 
 static void
@@ -113,6 +119,7 @@ note_success(struct peer *peer)
         log_info(peer->in->options.log, "The runs of a cluster are followed again.",
                  log_text("source-cluster", peer->cluster->name));
     peer->is_away = false;
+    peer->heard = clock_wall();
     peer->pause = PAUSE_MIN;
 }
 
@@ -140,28 +147,16 @@ follow_peer(void *argument)
 
 /* --- life ---- */
 
-static struct grpc_client *
-make_client(const struct runs_in *in, const struct cluster *cluster)
-{
-    size_t index = (size_t)(cluster - in->options.group->clusters);
-    struct tls *tls = in->options.tls == NULL ? NULL : in->options.tls[index];
-    const char *server_name = cluster->tls.server_name;
-    bool has_name = server_name != NULL && server_name[0] != '\0';
-    struct rpc_caller caller = {.caller = "cadence-xdc-client",
-                                .caller_type = "internal",
-                                .server_name = has_name ? server_name : NULL};
-    return rpc_client_new(cluster->rpc_address, tls, &caller);
-}
-
 static void
 start_peer(struct runs_in *in, const struct cluster *cluster)
 {
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
+    const struct peer_ways ways = {in->options.group, in->options.tls, in->options.tokens};
     peer->in = in;
     peer->cluster = cluster;
-    peer->client = make_client(in, cluster);
+    peer->client = peer_client_new(&ways, cluster);
     peer->applier = applier_new(
         &(struct applier_options){.world = in->options, .source = cluster, .client = peer->client});
     peer->pause = PAUSE_MIN;
@@ -302,6 +297,41 @@ operate(struct operation *operation)
 {
     struct error *err = loop_call(loop_at(0), operate_here, operation, operation->arena);
     return err != NULL ? err : operation->err;
+}
+
+struct listing {
+    struct runs_in *in;
+    struct arena *arena;
+    struct peer_state *states;
+    size_t count;
+};
+
+static void
+list_here(void *argument)
+{
+    struct listing *listing = argument;
+    struct arena *arena = listing->arena;
+    const struct cluster_group *group = listing->in->options.group;
+    listing->states = arena_zalloc(arena, group->count, sizeof *listing->states);
+    list_each(node, &listing->in->peers) {
+        const struct peer *peer = list_entry(node, struct peer, node);
+        check(listing->count < group->count);
+        listing->states[listing->count++] =
+            (struct peer_state){.cluster = peer->cluster,
+                                .failure = peer->is_away ? arena_text(arena, peer->failure) : NULL,
+                                .heard = peer->heard};
+    }
+}
+
+struct error *
+runs_in_list(struct runs_in *in, struct arena *arena, const struct peer_state **states,
+             size_t *count)
+{
+    struct listing listing = {.in = in, .arena = arena};
+    struct error *err = loop_call(loop_at(0), list_here, &listing, arena);
+    *states = listing.states;
+    *count = listing.count;
+    return err;
 }
 
 struct error *

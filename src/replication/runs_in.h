@@ -12,6 +12,7 @@
 #include "cluster/group.h"
 #include "domain/domains.h"
 #include "engine/foreign.h"
+#include "net/client.h"
 
 struct runs_in;
 
@@ -21,6 +22,8 @@ struct runs_in_options {
     const struct cluster_group *group;
     struct tls *const
         *tls; /* to speak to each cluster of the group, in its order; NULL: plain to all */
+    const struct grpc_live_header *const
+        *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
 };
@@ -45,5 +48,15 @@ must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
                                        ADMIN(ReplicationTaskInfo) **infos, size_t count,
                                        struct arena *arena,
                                        ADMIN(GetDLQReplicationMessagesResponse) **response);
+
+/* How it goes with a peer. */
+struct peer_state {
+    const struct cluster *cluster;
+    const char *failure; /* of the last call; NULL: it succeeded, or there was none yet */
+    int64_t heard;       /* when one last succeeded, by the wall clock; 0: none has */
+};
+/* All that are followed. */
+must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,
+                                    const struct peer_state **states, size_t *count);
 
 #endif

@@ -33,6 +33,7 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
         .keepalive = 10 * NS_PER_S, /* the peers are ours and do not mind */
         .headers = headers,
         .header_count = count,
+        .live_header = caller->live_token,
     });
 }
 

@@ -13,6 +13,7 @@ struct rpc_caller {
     const char *caller_type;                   /* cadence-caller-type: "cli", "internal" */
     const char *client_name, *feature_version; /* cadence-client-*; NULL: not sent */
     const char *token;                         /* cadence-authorization; NULL: not sent */
+    const struct grpc_live_header *live_token; /* a token that is renewed; NULL: none */
     const char *server_name; /* that the certificate of the other side must have; NULL: its host */
 };
 

@@ -15,6 +15,7 @@
 #include "replication/reapply.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
+#include "server/credentials.h"
 #include "server/skip.h"
 #include "settings/settings.h"
 #include "system/system.h"
@@ -40,11 +41,10 @@ struct server {
     struct api *api;
     struct replication *replication;
     struct rpc_service *service; /* all doors together */
-    struct tls *tls;             /* NULL: plain */
+    struct credentials *credentials;
     struct audit *audit;
     struct access *access; /* NULL: everybody may do everything */
     struct reapply_sender reapply;
-    struct tls **peer_tls; /* towards each cluster of the group; NULL: plain */
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
@@ -55,63 +55,6 @@ static void
 set_phase(struct server *server, enum server_phase phase)
 {
     atomic_store_explicit(server->options.phase, phase, memory_order_release);
-}
-
-static struct error *
-open_tls(struct server *server, struct arena *arena)
-{
-    const struct config *config = server->options.config;
-    if (!config_flag(config, RPC "tls.enabled"))
-        return NULL;
-    const char *const *authorities = config_list(config, RPC "tls.caFiles", arena);
-    struct tls_options options = {
-        .certificate_file = config_text(config, RPC "tls.certFile"),
-        .key_file = config_text(config, RPC "tls.keyFile"),
-        .authority_files = authorities[0] == NULL ? NULL : authorities,
-        .is_server = true,
-        .require_peer_certificate = config_flag(config, RPC "tls.requireClientAuth"),
-    };
-    return tls_new(&options, arena, &server->tls);
-}
-
-static const char *
-file_or_none(const char *file)
-{
-    return file[0] == '\0' ? NULL : file;
-}
-
-static struct error *
-open_peer_tls(struct server *server, struct arena *arena)
-{
-    const struct cluster_group *group = server->group;
-    server->peer_tls = arena_zalloc(server->arena, group->count, sizeof *server->peer_tls);
-    for (size_t i = 0; i < group->count; i++) {
-        const struct cluster_tls *tls = &group->clusters[i].tls;
-        bool is_peer = group->clusters[i].is_enabled && &group->clusters[i] != group->current;
-        if (!tls->is_enabled || !is_peer)
-            continue;
-        struct tls_options options = {
-            .certificate_file = file_or_none(tls->certificate_file),
-            .key_file = file_or_none(tls->key_file),
-            .authority_files = tls->authority_files[0] == NULL ? NULL : tls->authority_files,
-            .verify_host = tls->verifies_host,
-        };
-        struct error *err = tls_new(&options, arena, &server->peer_tls[i]);
-        if (err != NULL)
-            return error_wrap(err, "TLS towards cluster %s", group->clusters[i].name);
-    }
-    return NULL;
-}
-
-static void
-close_tls(struct server *server)
-{
-    if (server->tls != NULL)
-        tls_free(server->tls);
-    for (size_t i = 0; server->peer_tls != NULL && i < server->group->count; i++) {
-        if (server->peer_tls[i] != NULL)
-            tls_free(server->peer_tls[i]);
-    }
 }
 
 static struct archival_rule
@@ -293,7 +236,9 @@ static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
-    server->reapply = (struct reapply_sender){server->group, server->peer_tls};
+    server->reapply =
+        (struct reapply_sender){server->group, credentials_peer_tls(server->credentials),
+                                credentials_tokens(server->credentials)};
     struct engine_options engine = {
         .store = options->store,
         .shard_count = shard_count(server),
@@ -348,7 +293,7 @@ forward_options(const struct server *server)
 {
     const struct config *config = server->options.config;
     struct forward_options options = {.target = config_text(config, REDIRECTION TARGET),
-                                      .tls = server->peer_tls};
+                                      .tls = credentials_peer_tls(server->credentials)};
     bool is_known = forward_policy_find(config_text(config, REDIRECTION "policy"), &options.policy);
     check(is_known); /* the config knows the names */
     if (!cluster_group_has_peers(server->group))
@@ -438,7 +383,7 @@ open_port(struct server *server, struct arena *arena)
         .address = options->grpc_address != NULL
                        ? options->grpc_address
                        : configured_address(options->config, server->arena),
-        .tls = server->tls,
+        .tls = credentials_tls(server->credentials),
         .message_max = (size_t)config_integer(options->config, RPC "grpcMaxMsgSize"),
         .log = options->log,
         .metrics = options->metrics,
@@ -462,9 +407,8 @@ open_parts(struct server *server, struct arena *arena)
         return error_wrap(error_copy(arena, err), "clusterGroupMetadata");
     for (const char *const *warning = server->group->warnings; *warning != NULL; warning++)
         log_warn(server->options.log, *warning);
-    err = open_tls(server, arena);
-    if (err == NULL)
-        err = open_peer_tls(server, arena);
+    err = credentials_open(server->options.config, server->group, server->options.log, arena,
+                           &server->credentials);
     if (err == NULL)
         err =
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
@@ -511,7 +455,8 @@ follow_group(struct server *server)
     server->domains_in = domains_in_start(&(struct domains_in_options){
         .domains = server->domains,
         .group = server->group,
-        .tls = server->peer_tls,
+        .tls = credentials_peer_tls(server->credentials),
+        .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
         .caught_up = options->is_restored ? note_caught_up : NULL,
@@ -521,7 +466,8 @@ follow_group(struct server *server)
         .engine = atomic_load(&server->engine),
         .domains = server->domains,
         .group = server->group,
-        .tls = server->peer_tls,
+        .tls = credentials_peer_tls(server->credentials),
+        .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
     });
@@ -612,7 +558,7 @@ server_stop(struct server *server, int64_t grace)
     if (server->domains != NULL)
         domains_close(server->domains);
     settings_close(server->settings);
-    close_tls(server);
+    credentials_close(server->credentials);
     arena_free(server->arena);
     memory_free(server);
 }

@@ -118,4 +118,5 @@ def test_a_server_that_anybody_reaches_says_so(binary, folder):
         assert "Anybody who reaches this server may do everything" in server.text()
 
 
-support.main(sys.modules[__name__])
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])

@@ -53,7 +53,7 @@ MISSING = {
     "cadenza schedule ": r"is not served by this version|does not exist|not found",
     "cadenza workflow batch ": r"cadence-batcher does not exist|not found",
     "cadenza workflow listarchived ": r"archiv",
-    "cadenza admin dlq ": r"is not in the cluster group",
+    "cadenza admin dlq ": r"is not in the cluster group",  # a server that is alone
 }
 
 

@@ -383,3 +383,51 @@ TEST(tls, a_handshake_ends_at_its_deadline)
     linux_run(&(struct linux_options){.loops = 1}, shake_hands_with_nobody, &meeting);
     meeting_clean(&meeting);
 }
+
+/* ---- renewal ---- */
+
+/* True: the files were taken. Two looks: what has just changed is left alone. */
+static bool
+look_twice(struct tls *tls, enum error_kind *failed)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    bool is_renewed = true;
+    EXPECT_OK(tls_renew(tls, arena, &is_renewed));
+    EXPECT(!is_renewed);
+    note(tls_renew(tls, arena, &is_renewed), failed);
+    return is_renewed;
+}
+
+static void
+replace_files(void *argument)
+{
+    struct meeting *meeting = argument;
+    struct files *files = &meeting->files;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct tls *tls;
+    enum error_kind failed;
+    EXPECT_OK(tls_new(&meeting->server, arena, &tls));
+    EXPECT(!look_twice(tls, &failed));
+    struct identity other = identity_new("other", "DNS:cadenza.test", NULL);
+    save_certificate(files->certificate, other.certificate); /* and the old key */
+    EXPECT(!look_twice(tls, &failed));
+    EXPECT_EQ(failed, ERR_BAD_REQUEST);
+    EXPECT(!look_twice(tls, &failed)); /* is said once */
+    EXPECT_EQ(failed, ERROR_KIND_COUNT);
+    save_key(files->key, other.key);
+    EXPECT(look_twice(tls, &failed));
+    EXPECT(!look_twice(tls, &failed));
+    EXPECT_EQ(remove(files->key), 0);
+    EXPECT(!look_twice(tls, &failed));
+    EXPECT_EQ(failed, ERR_BAD_REQUEST);
+    identity_free(&other);
+    tls_free(tls);
+}
+
+TEST(tls, files_that_changed_are_taken_if_they_are_good)
+{
+    struct meeting meeting;
+    meeting_prepare(&meeting);
+    linux_run(&(struct linux_options){.loops = 1}, replace_files, &meeting);
+    meeting_clean(&meeting);
+}

@@ -151,6 +151,14 @@ tls_free(struct tls *tls)
 }
 
 struct error *
+tls_renew(struct tls *tls, struct arena *arena, bool *is_renewed)
+{
+    check_that(tls == NULL, "there is no TLS in a simulation");
+    *is_renewed = false;
+    return NULL;
+}
+
+struct error *
 socket_start_tls(struct socket *socket, struct tls *tls, const char *server_name, int64_t deadline,
                  struct arena *arena)
 {

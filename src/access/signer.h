@@ -1,0 +1,20 @@
+/* signer.h - the tokens of a server's own calls to another cluster.
+ *
+ * Each token says that an administrator calls and lives ten minutes; it is shown until half of that
+ * is over, then there is a new one. Each loop makes its own, so that none waits for another. */
+#ifndef CADENZA_ACCESS_SIGNER_H
+#define CADENZA_ACCESS_SIGNER_H
+
+#include "net/client.h"
+
+struct access_signer;
+
+/* Reads the private key, PEM, of a file. Yields. Errors: ERR_BAD_REQUEST naming the file. */
+must_use struct error *access_signer_open(const char *file, struct arena *arena,
+                                          struct access_signer **signer);
+void access_signer_free(struct access_signer *signer);
+
+/* The header that a client shows; lives as long as the signer. */
+const struct grpc_live_header *access_signer_header(const struct access_signer *signer);
+
+#endif

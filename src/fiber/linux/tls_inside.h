@@ -1,0 +1,25 @@
+/* tls_inside.h - what tls.c and tls_files.c share. */
+#ifndef CADENZA_FIBER_TLS_INSIDE_H
+#define CADENZA_FIBER_TLS_INSIDE_H
+
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "fiber/tls.h"
+
+struct tls {
+    struct tls_options options; /* in `arena` */
+    struct arena *arena;
+    pthread_mutex_t mutex; /* of `context`: connections begin on every loop */
+    SSL_CTX *context;
+    /* Of whoever renews it: how the files looked when they were read, and at the last look. */
+    uint64_t look_of_used, look_before;
+};
+
+/* A connection that begins now. Any loop. */
+SSL *tls_begin(struct tls *tls);
+/* OpenSSL's newest reason, or `otherwise`. */
+const char *tls_reason(const char *otherwise);
+
+#endif

@@ -1,0 +1,132 @@
+"""`cadenza admin doctor`: what it says of servers that are well and of those that are not."""
+
+import contextlib
+import json
+import re
+import sys
+import time
+from concurrent import futures
+
+import grpc
+
+import group_test
+import support
+
+
+def examine(binary, server, *flags):
+    """(exit code, what is wrong)."""
+    words = ["admin", "doctor", "--address", server.grpc, "--format", "json", *flags]
+    code, out, err = support.run(binary, *words)
+    findings = json.loads(out)
+    assert code == (1 if findings else 0), (code, out, err)
+    assert all(finding["what"] and finding["do"] for finding in findings), findings
+    return [finding["what"] for finding in findings]
+
+
+def test_nothing_is_wrong_with_a_server_that_is_well(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        words = ["admin", "doctor", "--address", server.grpc]
+        done = support.run(binary, *words)
+        assert done == (0, f"Nothing is wrong with {server.grpc}.\n", ""), done
+        code, out, _ = support.run(binary, *words, "--data", str(folder / "nowhere"))
+        assert code == 1 and "nowhere cannot be looked at" in out, (code, out)
+
+
+def test_a_server_that_is_not_there_is_said(binary, folder):
+    server = support.Server(binary, folder / "data")
+    (found,) = examine(binary, server)
+    assert f"{server.grpc} does not answer" in found, found
+
+
+def test_a_group_that_is_well_has_nothing_to_say(binary, folder):
+    with group_test.group(binary, folder, 2) as clusters:
+        group_test.register(clusters, "orders")
+        group_test.until_same(clusters, "orders")
+        for cluster in clusters:
+            support.wait_until(lambda: examine(binary, cluster) == [], f"{cluster.name} to be well")
+
+
+def test_a_cluster_that_is_away_is_said_with_the_domains_that_are_active_there(binary, folder):
+    with contextlib.ExitStack() as stack:
+        clusters = stack.enter_context(group_test.group(binary, folder, 2))
+        group_test.register(clusters, "orders", active="cluster1")
+        group_test.register(clusters, "payments", active="cluster0")
+        group_test.until_same(clusters, "orders")
+        clusters[1].kill()
+        found = support.wait_until(lambda: examine(binary, clusters[0]), "it to be noticed")
+        assert len(found) == 2, found
+        assert "cluster0 cannot follow cluster1 at " + clusters[1].grpc in found[0], found
+        assert found[1] == "1 domains are active in a cluster that is away: orders.", found
+        clusters[1].start()
+        support.wait_until(lambda: examine(binary, clusters[0]) == [], "cluster0 to be well again")
+
+
+# ---- a server that is made up, with everything wrong ----
+
+
+def number(field, value):
+    """A field of a message, as it is on the wire."""
+    out = bytes([field << 3])
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def text(field, value):
+    value = value.encode() if isinstance(value, str) else value
+    return bytes([field << 3 | 2, len(value)]) + value
+
+
+class MadeUp(grpc.GenericRpcHandler):
+    """Answers each method with bytes, or what a function gives; others with an empty message."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.server = grpc.server(futures.ThreadPoolExecutor(2), handlers=[self])
+        self.grpc = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+
+    def service(self, details):
+        answer = self.answers.get(details.method.rsplit("/", 1)[1], b"")
+        return grpc.unary_unary_rpc_method_handler(
+            lambda request, context: answer() if callable(answer) else answer
+        )
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.stop(None)
+
+
+def now(seconds=0):
+    return number(2, time.time_ns() + seconds * 10**9)
+
+
+def test_everything_that_is_wrong_is_said(binary, folder):
+    letters = text(1, number(1, 5) + number(2, 3) + text(3, "late")) + number(2, 7)
+    shards = number(1, 2) + text(2, number(1, 0) + text(2, "host"))
+    shards += text(2, number(1, 1) + text(2, "unknown"))
+    with MadeUp({"DescribePeers": lambda: now(-9)}) as late:
+        peer = text(3, text(1, "late") + text(2, late.grpc) + number(3, 1))
+        answers = {
+            "Health": text(2, "starting"),
+            "DescribeShardDistribution": shards,
+            "CountDLQMessages": letters,
+            "DescribePeers": lambda: text(1, "here") + now() + peer,
+        }
+        with MadeUp(answers) as server:
+            found = examine(binary, server)
+    assert found[:4] == [
+        "The server is not well: starting",
+        "1 of 2 shards have no owner: their workflows stand still.",
+        "5 messages of late about shard 3 could not be applied.",
+        "7 changes of domains could not be applied.",
+    ], found
+    clock = re.fullmatch(r"The clock of late is (\S+) s behind that of here\.", found[4])
+    assert len(found) == 5 and 7 < float(clock[1]) < 11, found
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])
