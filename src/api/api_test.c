@@ -188,7 +188,7 @@ refuses(void *argument)
     fixture_open(&fixture);
     struct slice bytes;
     struct error *err =
-        call_bytes(&fixture, "/uber.cadence.admin.v1.AdminAPI/MaintainCorruptWorkflow",
+        call_bytes(&fixture, "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks",
                    slice_text(""), &bytes);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "is not served by this version") != NULL);
