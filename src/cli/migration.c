@@ -200,7 +200,7 @@ make_filter(const char *name, const char *value, struct arena *arena)
     return filter;
 }
 
-/* What is stored of a setting for the domain, and for a task list of it unless that is NULL. */
+/* The value of a setting for the domain, and for a task list of it unless that is NULL. */
 static struct error *
 read_setting(struct comparison *comparison, const struct side *side, const char *key,
              const char *list, const char **value)
@@ -225,6 +225,18 @@ read_setting(struct comparison *comparison, const struct side *side, const char 
     return err;
 }
 
+/* Does a task list differ as its domain does? Then nothing is to be said of it. */
+static bool
+is_told(const struct comparison *comparison, const char *key, const char *here, const char *there)
+{
+    vector_each(found, &comparison->found) {
+        if (strcmp(found->what, key) == 0 && strcmp(found->here, here) == 0 &&
+            strcmp(found->there, there) == 0)
+            return true;
+    }
+    return false;
+}
+
 static struct error *
 compare_setting(struct comparison *comparison, const char *key, const char *list)
 {
@@ -233,7 +245,7 @@ compare_setting(struct comparison *comparison, const char *key, const char *list
     struct error *err = read_setting(comparison, &comparison->here, key, list, &here);
     if (err == NULL)
         err = read_setting(comparison, &comparison->there, key, list, &there);
-    if (err == NULL && strcmp(here, there) != 0)
+    if (err == NULL && strcmp(here, there) != 0 && !is_told(comparison, key, here, there))
         differ(comparison, "settings",
                list == NULL ? key : arena_format(arena, "%s (task list %s)", key, list), here,
                there);
