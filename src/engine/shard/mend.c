@@ -230,6 +230,8 @@ put_all(struct mending *mending)
 {
     struct tenure *tenure = mending->tenure;
     struct workflow *workflow = mending->workflow;
+    check(mending->is_corrupt);
+    check(mending->loaded == NULL || mending->loaded->undurable == 0);
     tenure_renew_range(tenure);
     struct batch *batch = tenure_batch(tenure, mending->arena);
     if (mending->key.run_id[0] != '\0')
