@@ -4,6 +4,7 @@ Examples speak of domain `orders` with task list `mail`, of workflows by a few n
 on the disk: a test makes them true first. What stands for something of the reader's own machine
 (an address, a folder) is replaced by what the test has."""
 
+import json
 import pathlib
 import re
 import shlex
@@ -94,6 +95,35 @@ def renewed(cli, example):
     return None
 
 
+def start_job(cli):
+    """A batch job that is busy for some seconds."""
+    for number in range(8):
+        cli.start(f"batched-{number}", "greet", "--wrp", "3")
+    query = 'WorkflowType = "greet" and CloseTime = missing'
+    support.wait_until(
+        lambda: int(cli("workflow", "count", "--query", query)) >= 8, "the workflows in the lists"
+    )
+    started = cli(
+        *("workflow", "batch", "start", "--query", query, "--reason", "drill", "--yes"),
+        *("--batch_type", "signal", "--signal_name", "paid", "--input", "1"),
+        *("--rps", "1", "--concurrency", "1"),
+    )
+    return json.loads(started)["jobID"]
+
+
+def make_schedule(cli, example):
+    """Before an example about a schedule: it is there, or not yet."""
+    if "schedule create" in example:
+        cli.run("schedule", "delete", "--schedule_id", "nightly")
+    else:
+        when = ["--cron_expression", "0 3 * * *", "--wt", "greet", "--tl", LIST]
+        cli.run("schedule", "create", "--schedule_id", "nightly", *when)
+
+
+# Examples for which one running server is too much, or too little: other tests run them.
+NOT_ALONE = ["admin store", "admin backup", "admin restore", "admin domain", "admin dlq"]
+
+
 def test_the_examples_of_workflows_task_lists_and_settings_run(binary, folder):
     with support.Server(binary, folder / "data") as server:
         cli = Cli(binary, server.grpc)
@@ -112,9 +142,7 @@ def test_the_examples_of_workflows_task_lists_and_settings_run(binary, folder):
                     "health",
                     "completion",
                     "admin",
-                ) or is_about(
-                    example, "admin store", "admin backup", "admin restore", "admin domain"
-                ):
+                ) or is_about(example, *NOT_ALONE):
                     continue
                 activity = renewed(cli, example)
                 if "query" in example or "stack" in example:
@@ -131,6 +159,11 @@ def test_the_examples_of_workflows_task_lists_and_settings_run(binary, folder):
                         "the activity",
                     )
                     example = example.replace(activity[0], f"--activity_id {pending[0]}")
+                if "--schedule_id" in example:
+                    make_schedule(cli, example)
+                if "--job_id job-1" in example:
+                    job = start_job(cli)
+                    example = example.replace("job-1", job)
                 if "workflow run" in example:
                     example = example.replace("greet", "quick")
                 if "10.0.0.7:7833" in example:
@@ -167,6 +200,10 @@ def test_the_examples_of_domains_run(binary, folder):
             if "10.0.0.7:7833" in example:
                 example = example.replace("10.0.0.7:7833", group.grpc(0))
                 example = example.replace("_domain orders", f"_domain {name}")
+            run(cli, example, folder)
+        letters = [one for one in all_examples(cli) if is_about(one, "admin dlq")]
+        assert len(letters) > 4, letters
+        for example in letters:
             run(cli, example, folder)
 
 
