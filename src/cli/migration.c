@@ -229,7 +229,8 @@ read_setting(struct comparison *comparison, const struct side *side, const char 
 static bool
 is_told(const struct comparison *comparison, const char *key, const char *here, const char *there)
 {
-    vector_each(found, &comparison->found) {
+    for (size_t i = 0; i < comparison->found.count; i++) {
+        const struct mismatch *found = &comparison->found.items[i];
         if (strcmp(found->what, key) == 0 && strcmp(found->here, here) == 0 &&
             strcmp(found->there, there) == 0)
             return true;
