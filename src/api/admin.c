@@ -54,6 +54,30 @@ api_admin_refresh_tasks(struct rpc_call *call)
     return engine_refresh(api_of(call)->options.engine, &key, call->arena);
 }
 
+/* E-077 */
+struct error *
+api_admin_maintain_corrupt(struct rpc_call *call)
+{
+    const ADMIN(MaintainCorruptWorkflowRequest) *request =
+        (const ADMIN(MaintainCorruptWorkflowRequest) *)call->request;
+    ADMIN(MaintainCorruptWorkflowResponse) *response =
+        (ADMIN(MaintainCorruptWorkflowResponse) *)call->response;
+    struct call_domain domain;
+    struct shard_mended mended = {0};
+    struct error *err = validate_domain(call, request->domain, &domain);
+    if (err == NULL)
+        err = validate_execution(request->workflow_execution, call->arena);
+    if (err != NULL)
+        return err;
+    struct run_key key = {domain.id, request->workflow_execution->workflow_id,
+                          request->workflow_execution->run_id};
+    err = engine_mend(api_of(call)->options.engine, &key, call->arena, &mended);
+    response->history_deleted = mended.was_corrupt && !mended.is_history_left;
+    response->executions_deleted = mended.was_corrupt;
+    response->visibility_deleted = mended.was_corrupt;
+    return err;
+}
+
 /* --- shards ---- */
 
 struct error *

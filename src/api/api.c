@@ -76,6 +76,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("RefreshWorkflowTasks"), api_admin_refresh_tasks},
     {ADMIN_PATH("DescribeCluster"), api_describe_cluster},
     {ADMIN_PATH("DeleteWorkflow"), api_delete_workflow},
+    {ADMIN_PATH("MaintainCorruptWorkflow"), api_admin_maintain_corrupt},
     {"/cadenza.admin.v1.VisibilityAPI/Rebuild", api_rebuild_visibility},
     {ADMIN_PATH("UpdateTaskListPartitionConfig"), api_update_task_list_partitions},
     {ADMIN_PATH("GetGlobalIsolationGroups"), api_get_global_groups},

@@ -187,9 +187,8 @@ refuses(void *argument)
     struct fixture fixture;
     fixture_open(&fixture);
     struct slice bytes;
-    struct error *err =
-        call_bytes(&fixture, "/uber.cadence.admin.v1.AdminAPI/MaintainCorruptWorkflow",
-                   slice_text(""), &bytes);
+    struct error *err = call_bytes(
+        &fixture, "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks", slice_text(""), &bytes);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "is not served by this version") != NULL);
     err = call_bytes(&fixture, "/uber.cadence.api.v1.Nothing/Nothing", slice_text(""), &bytes);

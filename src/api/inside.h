@@ -155,6 +155,7 @@ struct error *api_admin_describe_host(struct rpc_call *call);
 struct error *api_admin_describe_shards(struct rpc_call *call);
 struct error *api_admin_close_shard(struct rpc_call *call);
 struct error *api_admin_describe_queue(struct rpc_call *call);
+struct error *api_admin_maintain_corrupt(struct rpc_call *call);
 struct error *api_admin_refresh_tasks(struct rpc_call *call);
 struct error *api_admin_remove_task(struct rpc_call *call);
 struct error *api_admin_reset_queue(struct rpc_call *call);

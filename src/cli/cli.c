@@ -280,6 +280,10 @@ run_command(const struct cli_command *command, int count, char **arguments, stru
         .is_terminal = is_for_people(),
         .arena = arena,
     };
+    if (command->why_not != NULL && !asks_for_help(count, arguments)) {
+        dprintf(STDERR_FILENO, "cadenza %s: %s\n", command->words, command->why_not);
+        return 2;
+    }
     cli_flags_from_environment(&call);
     const struct command_line line = make_line(command, &call);
     check(command->word_count <= WORDS_MAX);

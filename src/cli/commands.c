@@ -6,8 +6,9 @@
 #include "cli/inside.h"
 
 static const struct cli_command *const tables[] = {
-    cli_general_commands, cli_workflow_commands, cli_change_commands, cli_find_commands,
-    cli_domain_commands,  cli_schedule_commands, cli_admin_commands,  cli_config_commands,
+    cli_general_commands, cli_workflow_commands, cli_change_commands,
+    cli_find_commands,    cli_domain_commands,   cli_schedule_commands,
+    cli_admin_commands,   cli_repair_commands,   cli_config_commands,
 };
 
 const struct cli_command *
@@ -64,6 +65,14 @@ const struct cli_group_words cli_group_words[] = {
      "  cadenza admin queue describe --shard_id 3 --queue_type timer\n"},
     {"admin dlq", NULL, "Messages of other clusters that could not be applied here.",
      "  cadenza admin dlq count\n"},
+    {"admin kafka", "ka",
+     "What remains of commands for message queues, which there are none of here.",
+     "  cadenza admin kafka rereplicate --domain orders -w order-7 -r "
+     "2b0d6d5a-1f3c-4e8e-9a57-0c6f6a4b7d11 --source_cluster cluster1\n"},
+    {"admin elasticsearch", "es", "Known by name: lists are kept by the server itself.",
+     "  cadenza admin elasticsearch catIndex\n"},
+    {"admin database", "db", "Known by name: the server looks after its own store.",
+     "  cadenza admin database scan\n"},
     {"admin store", NULL, "Looks into a data folder whose server is stopped.",
      "  cadenza admin store info --data ./data\n"},
     {"admin visibility", NULL, "The lists of runs.", "  cadenza admin visibility rebuild\n"},

@@ -6,7 +6,7 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 
 /* Which queue of dead letters is meant. */
-#define QUEUE "dlq_type source_cluster shard_id last_message_id "
+#define QUEUE "dlq_type source_cluster shard_id dlq_shards last_message_id "
 
 const struct cli_command cli_admin_commands[] = {
     {
@@ -80,27 +80,33 @@ const struct cli_command cli_admin_commands[] = {
     },
     {
         .words = "admin dlq count",
+        .aliases = "c",
         .summary = "Counts the messages of other clusters that could not be applied here.",
         .examples = "  cadenza admin dlq count\n",
-        .flags = PRINTED REMOTE,
+        .flags = "dlq_type count_force " PRINTED REMOTE,
         .run = cli_dlq_count,
     },
     {
         .words = "admin dlq read",
+        .aliases = "r",
         .summary = "Lists them.",
-        .examples = "  cadenza admin dlq read --source_cluster cluster1 --shard_id 3\n",
-        .flags = QUEUE PRINTED REMOTE,
+        .examples = "  cadenza admin dlq read --source_cluster cluster1 --shard_id 3\n"
+                    "  cadenza admin dlq read --dlq_type history --source_cluster cluster1 "
+                    "--shards 0-3,7 --max_message_count 10\n",
+        .flags = QUEUE "max_message_count " PRINTED REMOTE,
         .run = cli_dlq_read,
     },
     {
         .words = "admin dlq merge",
+        .aliases = "m",
         .summary = "Applies them again, in order; what is applied now goes.",
-        .examples = "  cadenza admin dlq merge --source_cluster cluster1 --shard_id 3\n",
+        .examples = "  cadenza admin dlq merge --source_cluster cluster1 --shards 3\n",
         .flags = QUEUE REMOTE,
         .run = cli_dlq_merge,
     },
     {
         .words = "admin dlq purge",
+        .aliases = "p",
         .summary = "Forgets them: what they say is lost here.",
         .examples = "  cadenza admin dlq purge --source_cluster cluster1 --shard_id 3 "
                     "--last_message_id 77\n",

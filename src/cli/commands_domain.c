@@ -99,5 +99,27 @@ const struct cli_command cli_domain_commands[] = {
         .flags = "domain security_token yes " REMOTE,
         .run = cli_domain_delete,
     },
+    {
+        .words = "domain migration",
+        .aliases = "mi",
+        .summary = "Compares a domain with one of another server and shows what differs; moves "
+                   "nothing.",
+        .examples = "  cadenza domain migration --domain orders --destination_address "
+                    "10.0.0.7:7833 --destination_domain orders\n"
+                    "  cadenza domain migration --domain orders --destination_address "
+                    "10.0.0.7:7833 --destination_domain orders --tasklist mail --search_attr "
+                    "CustomKeywordField:Keyword --format json\n",
+        .flags = "domain destination_address destination_domain migrated_lists "
+                 "migrated_attributes " PRINTED REMOTE,
+        .run = cli_domain_migration,
+    },
+    {
+        .words = "admin domain getdomainidorname",
+        .aliases = "getdn",
+        .summary = "Tells the id of a domain by its name, or the name by --domain_id.",
+        .examples = "  cadenza admin domain getdomainidorname --domain orders\n",
+        .flags = "domain domain_id " REMOTE,
+        .run = cli_domain_get_id_or_name,
+    },
     {.words = NULL},
 };

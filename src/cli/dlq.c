@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "cli/inside.h"
+#include "cli/request.h"
 #include "cli/table.h"
 #include "fiber/clock.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
@@ -19,10 +21,15 @@
     cli_ask((call), PATH(rpc), &(request)->base, TIMEOUT, ADMIN_TYPE(type),                        \
             (ProtobufCMessage **)(answer))
 
-/* Which queue is meant. */
+#define SHARDS_MAX 100000 /* that a command line may name */
+
+/* Which queues are meant: of each of the shards, one. */
 struct queue {
     ADMIN(DLQType) type;
-    int32_t shard;
+    struct {
+        int32_t *items;
+        size_t count, capacity;
+    } shards;
     const char *source;
     GOOGLE(Int64Value) *end;
 };
@@ -33,33 +40,66 @@ wrong(struct cli_call *call, const char *flag, const char *wanted)
     return cli_wrong(call, error_new(call->arena, ERR_BAD_REQUEST, "%s: %s", flag, wanted));
 }
 
+/* "5", or "5-7". */
+static bool
+read_range(struct cli_call *call, const char *text, struct queue *queue)
+{
+    size_t length = strcspn(text, "-");
+    uint64_t first, last;
+    if (!text_parse_uint64(slice_of(text, length), 0, INT32_MAX, &first))
+        return false;
+    last = first;
+    if (text[length] == '-' &&
+        !text_parse_uint64(slice_text(text + length + 1), first, INT32_MAX, &last))
+        return false;
+    if (last - first >= SHARDS_MAX || queue->shards.count >= SHARDS_MAX)
+        return false;
+    for (uint64_t shard = first; shard <= last; shard++)
+        vector_push_in(&queue->shards, call->arena, (int32_t)shard);
+    return true;
+}
+
+/* --shards 0-3,7, or --shard_id 3. */
+static struct error *
+read_shards(struct cli_call *call, struct queue *queue)
+{
+    const char *one = cli_text(call, "shard_id"), *several = cli_text(call, "dlq_shards");
+    size_t count = 0;
+    if (one == NULL && several == NULL)
+        return wrong(call, "--shard_id", "the number of the shard is needed, or --shards 0-3,7");
+    if (one != NULL && (strchr(one, '-') != NULL || !read_range(call, one, queue)))
+        return wrong(call, "--shard_id", "the number of the shard is needed");
+    const char **ranges = several == NULL ? NULL : words_cut(several, ',', call->arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!read_range(call, ranges[i], queue))
+            return wrong(call, "--shards", "numbers are needed, or ranges of them: 0-3,7");
+    }
+    return NULL;
+}
+
 static struct error *
 read_queue(struct cli_call *call, struct queue *queue)
 {
-    struct {
-        const char *type, *source, *shard, *last;
-    } flags = {cli_text(call, "dlq_type"), cli_text(call, "source_cluster"),
-               cli_text(call, "shard_id"), cli_text(call, "last_message_id")};
-    bool is_domain = flags.type != NULL && strcmp(flags.type, "domain") == 0;
-    if (flags.type != NULL && !is_domain && strcmp(flags.type, "history") != 0)
+    const char *type = cli_text(call, "dlq_type"), *source = cli_text(call, "source_cluster");
+    const char *last = cli_text(call, "last_message_id");
+    bool is_domain = type != NULL && strcmp(type, "domain") == 0;
+    *queue = (struct queue){.type = is_domain ? ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN)
+                                              : ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION),
+                            .source = source == NULL ? "" : source};
+    if (type != NULL && !is_domain && strcmp(type, "history") != 0)
         return wrong(call, "--dlq_type", "domain or history");
-    uint64_t shard = 0;
-    if (!is_domain &&
-        (flags.shard == NULL || !text_parse_uint64(slice_text(flags.shard), 0, INT32_MAX, &shard)))
-        return wrong(call, "--shard_id", "the number of the shard is needed");
-    if (!is_domain && flags.source == NULL)
+    if (!is_domain && source == NULL)
         return wrong(call, "--source_cluster", "the cluster that sent the messages is needed");
-    int64_t last = 0;
-    if (flags.last != NULL && !text_parse_int64(slice_text(flags.last), 0, INT64_MAX, &last))
+    struct error *err = NULL;
+    if (is_domain)
+        vector_push_in(&queue->shards, call->arena, 0);
+    else
+        err = read_shards(call, queue);
+    int64_t number = 0;
+    if (last != NULL && !text_parse_int64(slice_text(last), 0, INT64_MAX, &number))
         return wrong(call, "--last_message_id", "a number is needed");
-    *queue = (struct queue){
-        .type = is_domain ? ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN)
-                          : ADMIN_VALUE(DLQTYPE__DLQ_TYPE_REPLICATION),
-        .shard = (int32_t)shard,
-        .source = flags.source == NULL ? "" : flags.source,
-        .end = presence_make_int64(call->arena, (struct maybe_int64){flags.last != NULL, last}),
-    };
-    return NULL;
+    queue->end = presence_make_int64(call->arena, (struct maybe_int64){last != NULL, number});
+    return err;
 }
 
 /* --- count ---- */
@@ -70,11 +110,18 @@ cli_dlq_count(struct cli_call *call)
     ADMIN(CountDLQMessagesRequest) *request =
         message_new(call->arena, ADMIN_TYPE(count_dlqmessages_request));
     ADMIN(CountDLQMessagesResponse) *response = NULL;
+    const char *type = cli_text(call, "dlq_type");
     request->force_fetch = true;
+    if (type != NULL && strcmp(type, "domain") != 0 && strcmp(type, "history") != 0)
+        return wrong(call, "--dlq_type", "domain or history");
     struct error *err =
         ASK(call, "CountDLQMessages", request, count_dlqmessages_response, &response);
     if (err != NULL)
         return err;
+    if (type != NULL && strcmp(type, "domain") == 0 && !call->as_json) {
+        cli_print("%lld\n", (long long)response->domain);
+        return NULL;
+    }
     json_t *all = json_array();
     struct table table = {.columns = 3, .arena = call->arena};
     table_add(&table, "SOURCE CLUSTER", "SHARD", "MESSAGES");
@@ -129,70 +176,127 @@ run_of(const ADMIN(ReplicationTask) *task)
     return execution == NULL ? "" : execution->run_id;
 }
 
+/* What was read so far. */
+struct reading {
+    struct table table;
+    json_t *all;
+    int64_t left; /* messages that may still be shown */
+};
+
 static void
-add_tasks(const ADMIN(ReadDLQMessagesResponse) *page, struct table *table, json_t *all)
+add_tasks(const ADMIN(ReadDLQMessagesResponse) *page, int32_t shard, struct reading *reading)
 {
-    for (size_t i = 0; i < page->n_replication_tasks; i++) {
+    struct table *table = &reading->table;
+    for (size_t i = 0; i < page->n_replication_tasks && reading->left > 0; i++, reading->left--) {
         const ADMIN(ReplicationTask) *task = page->replication_tasks[i];
         const char *id = arena_format(table->arena, "%lld", (long long)task->source_task_id);
-        table_add(table, id, workflow_of(task), run_of(task));
-        json_array_append_new(all, json_pack("{s:I, s:s, s:s}", "messageId",
-                                             (json_int_t)task->source_task_id, "id",
-                                             workflow_of(task), "runId", run_of(task)));
+        table_add(table, arena_format(table->arena, "%d", (int)shard), id, workflow_of(task),
+                  run_of(task));
+        json_array_append_new(reading->all,
+                              json_pack("{s:i, s:I, s:s, s:s}", "shardId", (int)shard, "messageId",
+                                        (json_int_t)task->source_task_id, "id", workflow_of(task),
+                                        "runId", run_of(task)));
     }
+}
+
+static struct error *
+read_shard(struct cli_call *call, const struct queue *queue, int32_t shard, struct reading *reading)
+{
+    struct error *err = NULL;
+    ADMIN(ReadDLQMessagesRequest) *request =
+        message_new(call->arena, ADMIN_TYPE(read_dlqmessages_request));
+    request->type = queue->type;
+    request->shard_id = shard;
+    request->source_cluster = (char *)queue->source;
+    request->inclusive_end_message_id = queue->end;
+    request->page_size = PAGE_SIZE;
+    do {
+        ADMIN(ReadDLQMessagesResponse) *page = NULL;
+        err = ASK(call, "ReadDLQMessages", request, read_dlqmessages_response, &page);
+        if (err != NULL)
+            break;
+        add_tasks(page, shard, reading);
+        request->next_page_token = page->next_page_token;
+    } while (request->next_page_token.len > 0 && reading->left > 0);
+    return err;
 }
 
 struct error *
 cli_dlq_read(struct cli_call *call)
 {
     struct queue queue;
+    struct reading reading = {.table = {.columns = 4, .arena = call->arena}};
     struct error *err = read_queue(call, &queue);
+    if (err == NULL)
+        err = cli_number(call, "max_message_count", 1, INT64_MAX, INT64_MAX, &reading.left);
     if (err != NULL)
         return err;
-    ADMIN(ReadDLQMessagesRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(read_dlqmessages_request));
-    request->type = queue.type;
-    request->shard_id = queue.shard;
-    request->source_cluster = (char *)queue.source;
-    request->inclusive_end_message_id = queue.end;
-    request->page_size = PAGE_SIZE;
-    json_t *all = json_array();
-    struct table table = {.columns = 3, .arena = call->arena};
-    table_add(&table, "MESSAGE", "WORKFLOW ID", "RUN ID");
-    do {
-        ADMIN(ReadDLQMessagesResponse) *page = NULL;
-        err = ASK(call, "ReadDLQMessages", request, read_dlqmessages_response, &page);
-        if (err != NULL)
-            break;
-        add_tasks(page, &table, all);
-        request->next_page_token = page->next_page_token;
-    } while (request->next_page_token.len > 0);
+    reading.all = json_array();
+    table_add(&reading.table, "SHARD", "MESSAGE", "WORKFLOW ID", "RUN ID");
+    for (size_t i = 0; err == NULL && i < queue.shards.count && reading.left > 0; i++)
+        err = read_shard(call, &queue, queue.shards.items[i], &reading);
     if (err != NULL || !call->as_json)
-        json_decref(all);
+        json_decref(reading.all);
     else
-        cli_print_json(all);
+        cli_print_json(reading.all);
     if (err == NULL && !call->as_json)
-        cli_print("%s", table_text(&table));
+        cli_print("%s", table_text(&reading.table));
     return err;
 }
 
 /* --- purge, merge ---- */
 
-struct error *
-cli_dlq_purge(struct cli_call *call)
+static struct error *
+purge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
+{
+    ADMIN(PurgeDLQMessagesRequest) *request =
+        message_new(call->arena, ADMIN_TYPE(purge_dlqmessages_request));
+    request->type = queue->type;
+    request->shard_id = shard;
+    request->source_cluster = (char *)queue->source;
+    request->inclusive_end_message_id = queue->end;
+    ADMIN(PurgeDLQMessagesResponse) *response = NULL;
+    return ASK(call, "PurgeDLQMessages", request, purge_dlqmessages_response, &response);
+}
+
+static struct error *
+merge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
+{
+    struct error *err = NULL;
+    ADMIN(MergeDLQMessagesRequest) *request =
+        message_new(call->arena, ADMIN_TYPE(merge_dlqmessages_request));
+    request->type = queue->type;
+    request->shard_id = shard;
+    request->source_cluster = (char *)queue->source;
+    request->inclusive_end_message_id = queue->end;
+    request->page_size = PAGE_SIZE;
+    do {
+        ADMIN(MergeDLQMessagesResponse) *page = NULL;
+        err = ASK(call, "MergeDLQMessages", request, merge_dlqmessages_response, &page);
+        if (err == NULL)
+            request->next_page_token = page->next_page_token;
+    } while (err == NULL && request->next_page_token.len > 0);
+    return err;
+}
+
+static struct error *
+each_shard(struct cli_call *call,
+           struct error *(*one)(struct cli_call *call, const struct queue *queue, int32_t shard))
 {
     struct queue queue;
     struct error *err = read_queue(call, &queue);
-    if (err != NULL)
-        return err;
-    ADMIN(PurgeDLQMessagesRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(purge_dlqmessages_request));
-    request->type = queue.type;
-    request->shard_id = queue.shard;
-    request->source_cluster = (char *)queue.source;
-    request->inclusive_end_message_id = queue.end;
-    ADMIN(PurgeDLQMessagesResponse) *response = NULL;
-    err = ASK(call, "PurgeDLQMessages", request, purge_dlqmessages_response, &response);
+    for (size_t i = 0; err == NULL && i < queue.shards.count; i++) {
+        err = one(call, &queue, queue.shards.items[i]);
+        if (err != NULL && queue.shards.count > 1)
+            err = error_wrap(err, "shard %d", (int)queue.shards.items[i]);
+    }
+    return err;
+}
+
+struct error *
+cli_dlq_purge(struct cli_call *call)
+{
+    struct error *err = each_shard(call, purge_shard);
     if (err == NULL)
         cli_print("The messages are gone.\n");
     return err;
@@ -201,23 +305,7 @@ cli_dlq_purge(struct cli_call *call)
 struct error *
 cli_dlq_merge(struct cli_call *call)
 {
-    struct queue queue;
-    struct error *err = read_queue(call, &queue);
-    if (err != NULL)
-        return err;
-    ADMIN(MergeDLQMessagesRequest) *request =
-        message_new(call->arena, ADMIN_TYPE(merge_dlqmessages_request));
-    request->type = queue.type;
-    request->shard_id = queue.shard;
-    request->source_cluster = (char *)queue.source;
-    request->inclusive_end_message_id = queue.end;
-    request->page_size = PAGE_SIZE;
-    do {
-        ADMIN(MergeDLQMessagesResponse) *page = NULL;
-        err = ASK(call, "MergeDLQMessages", request, merge_dlqmessages_response, &page);
-        if (err == NULL)
-            request->next_page_token = page->next_page_token;
-    } while (err == NULL && request->next_page_token.len > 0);
+    struct error *err = each_shard(call, merge_shard);
     if (err == NULL)
         cli_print("The messages were applied.\n");
     return err;

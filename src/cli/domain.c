@@ -7,6 +7,7 @@
 #include "cli/domain_request.h"
 #include "cli/domain_show.h"
 #include "cli/inside.h"
+#include "cli/table.h"
 #include "fiber/clock.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -141,6 +142,22 @@ describe(struct cli_call *call, API(Domain) **domain)
     if (*domain == NULL)
         return error_new(call->arena, ERR_UNCATEGORISED, "%s answered without a domain",
                          call->address);
+    return NULL;
+}
+
+struct error *
+cli_domain_get_id_or_name(struct cli_call *call)
+{
+    API(Domain) *domain = NULL;
+    struct error *err = describe(call, &domain);
+    if (err != NULL)
+        return err;
+    if (call->domain.id != NULL)
+        cli_print("domainName for domainID %s is %s\n", show_text(call->domain.id, call->arena),
+                  show_text(domain->name, call->arena));
+    else
+        cli_print("domainID for domainName %s is %s\n", show_text(call->domain.name, call->arena),
+                  show_text(domain->id, call->arena));
     return NULL;
 }
 

@@ -24,7 +24,7 @@ struct domain_flags {
     bool wants_all, wants_deprecated, wants_full, is_forced, is_confirmed;
 };
 
-#define CLI_FLAGS_MAX 192 /* rows of both tables of flags */
+#define CLI_FLAGS_MAX 224 /* rows of both tables of flags */
 
 /* What a command's fiber is given. */
 struct cli_call {
@@ -79,6 +79,9 @@ struct cli_command {
     bool catches_signals;                        /* Ctrl-C and SIGTERM reach ground_on_stop */
     struct error *(*run)(struct cli_call *call); /* in a fiber; may yield. NULL: by rpc */
     const struct cli_rpc *rpc;
+    /* Known by its name only: a sentence that says why, and what to use instead. Whatever flags it
+     * is given, it says that. */
+    const char *why_not;
 };
 
 /* Words that several commands begin with. */
@@ -102,7 +105,7 @@ struct cli_flag {
 /* Ended by a command without words, by a flag without key, by a group without words. */
 extern const struct cli_command cli_general_commands[], cli_domain_commands[],
     cli_workflow_commands[], cli_find_commands[], cli_change_commands[], cli_admin_commands[],
-    cli_config_commands[], cli_schedule_commands[];
+    cli_config_commands[], cli_schedule_commands[], cli_repair_commands[];
 extern const struct cli_flag cli_flags[], cli_more_flags[];
 extern const struct cli_group_words cli_group_words[];
 
@@ -180,6 +183,9 @@ struct error *cli_cluster_health(struct cli_call *call);
 struct error *cli_completion(struct cli_call *call);
 struct error *cli_dev(struct cli_call *call);
 struct error *cli_admin_get_shard(struct cli_call *call);
+struct error *cli_domain_migration(struct cli_call *call);
+struct error *cli_domain_get_id_or_name(struct cli_call *call);
+struct error *cli_shard_describe(struct cli_call *call);
 struct error *cli_schedule_list(struct cli_call *call);
 struct error *cli_doctor(struct cli_call *call);
 struct error *cli_dlq_count(struct cli_call *call);

@@ -209,5 +209,28 @@ const struct cli_flag cli_more_flags[] = {
           "history (what happened to workflows) or domain. Default history."),
     PLAIN("source_cluster", NULL, "CLUSTER", "The cluster that sent the messages."),
     PLAIN("last_message_id", "lm", "N", "The last message that is meant. Default: all."),
+    TEXT("dlq_shards", "shards", NULL, "N,N-N,...", NULL,
+         "The shards, with commas between; 5-7 is from the fifth to the seventh."),
+    PLAIN("max_message_count", "mmc", "N", "At most so many messages. Default: all."),
+    TEXT("count_force", "force", NULL, NULL, NULL,
+         "Taken for the sake of scripts; they are counted anew in any case."),
+
+    /* repair */
+    SWITCH("skip_errors", "serr",
+           "Taken for the sake of scripts; a run goes as a whole or stays as it is."),
+    SWITCH("remote", NULL, "Taken for the sake of scripts; the server does it in any case."),
+    PLAIN("task_id", NULL, "N", "The task."),
+    PLAIN("task_type", NULL, "TYPE", "transfer (2), timer (3) or replication (4)."),
+    PLAIN("task_timestamp", NULL, "TIME", "Of a timer: when it is due; " A_TIME),
+    PLAIN("max_event_id", NULL, "N", "The last event that is wanted. Default: all."),
+    PLAIN("end_event_version", NULL, "N", "Its failover version."),
+
+    /* migration */
+    PLAIN("destination_address", NULL, "HOST:PORT", "The other server."),
+    PLAIN("destination_domain", NULL, "NAME", "The domain there."),
+    LIST("migrated_lists", "tasklist", "tl", "NAME",
+         "A task list whose settings matter; may be given several times."),
+    LIST("migrated_attributes", "search_attr", NULL, "KEY:TYPE",
+         "A search attribute that both must have; may be given several times."),
     {0},
 };

@@ -109,6 +109,17 @@ render_map(ProtobufCMessage *const *entries, size_t count, enum render dialect, 
     return object;
 }
 
+/* An item that is empty counts, unlike a field. */
+static json_t *
+render_empty(const ProtobufCFieldDescriptor *field)
+{
+    if (field->type == PROTOBUF_C_TYPE_STRING)
+        return json_string("");
+    if (field->type == PROTOBUF_C_TYPE_INT32 || field->type == PROTOBUF_C_TYPE_INT64)
+        return json_integer(0);
+    return json_null();
+}
+
 static json_t *
 render_repeated(const ProtobufCFieldDescriptor *field, const char *items, size_t count,
                 enum render dialect, struct arena *arena)
@@ -119,7 +130,7 @@ render_repeated(const ProtobufCFieldDescriptor *field, const char *items, size_t
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *value = render_value(field, items + i * size, dialect, arena);
-        json_array_append_new(array, value != NULL ? value : json_null());
+        json_array_append_new(array, value != NULL ? value : render_empty(field));
     }
     return array;
 }

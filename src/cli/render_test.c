@@ -4,6 +4,7 @@
 #include "base/test.h"
 #include "cli/run_list.h"
 #include "cli/table.h"
+#include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -108,4 +109,16 @@ TEST(render, the_status_of_a_run_is_open_until_it_is_closed)
     EXPECT_TEXT(run_list_status(info, arena), "OPEN");
     info->close_time = presence_make_timestamp(arena, TIME);
     EXPECT_TEXT(run_list_status(info, arena), "COMPLETED");
+}
+
+TEST(render, an_item_of_a_list_is_shown_even_if_it_is_zero)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    int32_t shards[] = {0, 7};
+    ADMIN(DescribeHistoryHostResponse) *host =
+        message_new(arena, ADMIN_TYPE(describe_history_host_response));
+    host->shard_ids = shards;
+    host->n_shard_ids = array_length(shards);
+    EXPECT_TEXT(text_of(render_message(&host->base, RENDER_READABLE, arena), arena),
+                "{\"shardIds\":[0,7]}");
 }

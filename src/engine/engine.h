@@ -131,6 +131,10 @@ must_use struct error *engine_refresh(struct engine *engine, const struct run_ke
  * Errors: ERR_ENTITY_NOT_EXISTS; ERR_DEADLINE (it may be gone later). */
 must_use struct error *engine_remove(struct engine *engine, const struct run_key *key,
                                      const char *identity, struct arena *arena);
+/* Deletes a run, or what there is of it, if what is stored of it cannot be right, and tells whether
+ * it did. Any other run is left alone, and that there is none is no error. */
+must_use struct error *engine_mend(struct engine *engine, const struct run_key *key,
+                                   struct arena *arena, struct shard_mended *mended);
 /* Counts a client's call on a workflow id that is no step; the steps above, reset and describe do
  * so themselves. Error: ERR_SERVICE_BUSY, the id had too many (H-006). */
 must_use struct error *engine_admit(struct engine *engine, const struct run_key *key,

@@ -1,5 +1,5 @@
 /* remove.c - a run is deleted at an operator's word: ended first, if it is open, so that those who
- * know it hear of it. See engine.h. */
+ * know it hear of it. One that is corrupt goes as it is. See engine.h. */
 #include "engine/inside.h"
 #include "route/route.h"
 #include "wire/message.h"
@@ -8,6 +8,7 @@ struct remove_call {
     struct shard *shard;
     struct run_key key;
     bool is_open;
+    struct shard_mended mended;
     struct arena *arena;
     struct error *err;
 };
@@ -55,4 +56,24 @@ engine_remove(struct engine *engine, const struct run_key *key, const char *iden
     if (err == NULL)
         err = call.err;
     return err != NULL ? err : engine_visible_wait(engine, arena);
+}
+
+static void
+mend_on_loop(void *argument)
+{
+    struct remove_call *call = argument;
+    call->err = shard_mend(call->shard, &call->key, call->arena, &call->mended);
+}
+
+struct error *
+engine_mend(struct engine *engine, const struct run_key *key, struct arena *arena,
+            struct shard_mended *mended)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct remove_call call = {.shard = engine->shards[number], .key = *key, .arena = arena};
+    struct error *err = route_to_shard(number, mend_on_loop, &call, arena);
+    if (err == NULL)
+        err = call.err;
+    *mended = call.mended;
+    return err != NULL || !mended->was_corrupt ? err : engine_visible_wait(engine, arena);
 }

@@ -179,6 +179,14 @@ must_use struct error *shard_reset(struct shard *shard, const struct shard_reset
  * is gone already: no error. On the shard's loop. Yields. Errors: as a step. */
 must_use struct error *shard_remove(struct shard *shard, const struct run_key *key,
                                     struct arena *arena);
+/* Deletes a run, or what there is of it, if what is stored of it cannot be right; see mend.c.
+ * Without a run id the current one is meant. On the shard's loop. Yields. Errors: as a step. */
+struct shard_mended {
+    bool was_corrupt;
+    bool is_history_left; /* nobody knows which of the histories in its tree are its own */
+};
+must_use struct error *shard_mend(struct shard *shard, const struct run_key *key,
+                                  struct arena *arena, struct shard_mended *mended);
 /* Takes in a batch that another cluster decided: see engine/foreign.h. On the shard's loop. Yields.
  * Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such domain);
  * those of a step. */
