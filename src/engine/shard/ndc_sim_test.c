@@ -101,6 +101,25 @@ SCENE(a_batch_that_no_cluster_can_have_sent_changes_nothing)
     EXPECT_TEXT(feed_read(rig, &feed.key, 0), "sdbcE");
 }
 
+/* The row of a task is here as long as the task is due there. */
+SCENE(a_task_that_the_active_cluster_gave_to_a_worker_is_done_here_too, "C-031")
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    feed_send(&feed, 1, "b");
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    feed_send(&feed, 1, "ca");
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    feed_send(&feed, 1, "Ax");
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+    feed_send(&feed, 1, "d");
+    rig_restart(rig);
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1);
+    feed_send(&feed, 1, "bcE");
+    EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 0);
+}
+
 /* ---- several histories ---- */
 
 SCENE(of_two_histories_the_one_with_the_higher_version_is_the_runs, "E-004", "E-005", "E-006")
