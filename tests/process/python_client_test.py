@@ -127,16 +127,4 @@ def test_health_and_cluster_info_answer(binary, folder):
     with_client(binary, folder, body)
 
 
-def test_a_call_that_is_not_served_is_refused_in_words_and_not_retried(binary, folder):
-    async def body(_, server):
-        async with grpc.aio.insecure_channel(server.grpc) as channel:
-            call = channel.unary_unary("/uber.cadence.admin.v1.AdminAPI/MaintainCorruptWorkflow")
-            headers = (("rpc-caller", "test"), ("rpc-service", "cadence-frontend"))
-            error = await refused(call(b"", metadata=headers))
-        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, repr(error)
-        assert "not served by this version" in error.details(), repr(error)
-
-    with_client(binary, folder, body)
-
-
 support.main(sys.modules[__name__])

@@ -2,6 +2,7 @@
 #include "engine/shard/rig.h"
 
 #include "base/check.h"
+#include "engine/shard/inside.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -15,7 +16,8 @@ rig_offer(void *context, const struct task *task)
         rig->refused++;
         return false;
     }
-    rig->rows_at_offer = memory_base_rows(rig->base);
+    const struct writer *writer = rig->shard->tenure->writer;
+    rig->was_durable_at_offer = writer_durable(writer) == writer_newest(writer);
     vector_push(&rig->tasks, task_copy(task, rig->arena));
     return true;
 }

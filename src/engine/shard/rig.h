@@ -27,7 +27,7 @@ struct rig {
     vector_of(struct task *) tasks; /* offered and taken, in order; in the arena */
     bool is_refusing;
     size_t refused;
-    size_t rows_at_offer; /* rows of the base when something was last offered */
+    bool was_durable_at_offer; /* all that was submitted when something was last offered */
 };
 
 /* Opens a store on the base, the domain "orders" (registered if it is not there), no shard. */
