@@ -4,9 +4,11 @@
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/maps.h"
 
-#define ADMIN_API  "/uber.cadence.admin.v1.AdminAPI/"
-#define KIND(name) API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_##name)
-#define TYPE(name) API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_##name)
+#define FIXTURE_LIST      "work" /* that runs of the fixture are started on */
+#define PARTITION(number) "/__cadence_sys/" FIXTURE_LIST "/" number
+#define ADMIN_API         "/uber.cadence.admin.v1.AdminAPI/"
+#define KIND(name)        API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_##name)
+#define TYPE(name)        API_VALUE(TASK_LIST_TYPE__TASK_LIST_TYPE_##name)
 #define THREE                                                                                      \
     "matching.numTasklistReadPartitions:\n- value: 3\n"                                            \
     "matching.numTasklistWritePartitions:\n- value: 3\n"
@@ -88,9 +90,9 @@ pollers_of_parts(struct fixture *fixture)
     API(DescribeTaskListResponse) *told = describe(fixture, "work", TYPE(DECISION));
     EXPECT_EQ(told->n_pollers, 1); /* one worker, wherever it polled */
     EXPECT_EQ(told->partition_config->n_read_partitions, 3);
-    told = describe(fixture, "/__cadence_sys/work/1", TYPE(DECISION));
+    told = describe(fixture, PARTITION("1"), TYPE(DECISION));
     EXPECT_EQ(told->n_pollers, 1);
-    EXPECT_TEXT(told->task_list->name, "/__cadence_sys/work/1");
+    EXPECT_TEXT(told->task_list->name, PARTITION("1"));
 }
 
 TEST(task_list, a_poller_of_any_partition_is_a_poller_of_the_list, "C-011", "C-015")
@@ -121,7 +123,7 @@ partitions(struct fixture *fixture)
     EXPECT_EQ(response->n_decision_task_list_partitions, 3);
     EXPECT_EQ(response->n_activity_task_list_partitions, 2);
     EXPECT_TEXT(response->decision_task_list_partitions[0]->key, "work");
-    EXPECT_TEXT(response->decision_task_list_partitions[2]->key, "/__cadence_sys/work/2");
+    EXPECT_TEXT(response->decision_task_list_partitions[2]->key, PARTITION("2"));
     request->task_list = NULL;
     EXPECT_KIND(LIST, ERR_BAD_REQUEST);
 }
@@ -241,7 +243,7 @@ divide(struct fixture *fixture)
     EXPECT_REFUSED(
         "The number of write partitions cannot be larger than the number of read partitions.");
     request->partition_config->n_read_partitions = 2;
-    request->task_list->name = "/__cadence_sys/work/1";
+    request->task_list->name = PARTITION("1");
     EXPECT_REFUSED("Only root partition's partition config can be updated.");
     request->task_list->name = "work";
     fixture_set(fixture, "matching.enableAdaptiveScaler:\n- value: true\n");
