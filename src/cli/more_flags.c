@@ -134,7 +134,7 @@ const struct cli_flag cli_more_flags[] = {
     SWITCH("dry_run", NULL, "Only say what would be done."),
 
     /* batches */
-    PLAIN("batch_type", "bt", "TYPE", "What to do: terminate, cancel, signal."),
+    PLAIN("batch_type", "bt", "TYPE", "What to do: terminate, cancel, signal, replicate, refresh."),
     TEXT("batch_signal", "signal_name", "sn", "NAME", NULL, "With signal: which one."),
     TEXT("batch_input", "input", "in", "JSON", NULL, "With signal: its input."),
     TEXT("rps", "rps", NULL, "N", "50", "So many workflows a second."),
@@ -144,6 +144,8 @@ const struct cli_flag cli_more_flags[] = {
          "Try a workflow so often when the server is busy."),
     TEXT("heart_beat_timeout_seconds", "heart_beat_timeout_seconds", "hbt", "SECONDS", "10",
          "Begin elsewhere when the worker was silent for so long."),
+    TEXT("from_cluster", "source_cluster", "sc", "CLUSTER", NULL, "The cluster that has them."),
+    PLAIN("target_cluster", "tc", "CLUSTER", "The cluster that shall have them."),
     PLAIN("job_id", "jid", "ID", "The batch job."),
 
     /* activities */

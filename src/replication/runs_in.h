@@ -43,6 +43,10 @@ must_use struct error *runs_in_apply(struct runs_in *in, const char *source,
  * struct foreign_gap. */
 must_use struct error *runs_in_resend(struct runs_in *in, const char *source,
                                       const struct foreign_gap *range, struct arena *arena);
+/* Lets a peer read a whole run from here and apply it (A-263); what it has already is fine. Errors
+ * beside those above: ERR_ENTITY_NOT_EXISTS, as the peer says it. */
+must_use struct error *runs_in_push(struct runs_in *in, const char *target,
+                                    const struct run_key *key, struct arena *arena);
 /* Asks a peer for what the rows say that it had once (E-072). */
 must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
                                        ADMIN(ReplicationTaskInfo) **infos, size_t count,

@@ -352,6 +352,7 @@ open_system(struct server *server)
                                     .visibility = options->visibility,
                                     .registry = server->registry,
                                     .api = server->api,
+                                    .replication = server->replication,
                                     .log = options->log,
                                 });
 }
