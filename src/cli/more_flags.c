@@ -217,6 +217,23 @@ const struct cli_flag cli_more_flags[] = {
     TEXT("count_force", "force", NULL, NULL, NULL,
          "Taken for the sake of scripts; they are counted anew in any case."),
 
+    /* managed failover */
+    TEXT("managed_timeout", "failover_timeout_seconds", "fts", "SECONDS", NULL,
+         "Wait so long for what is under way to be replicated, then force it. Default: at once."),
+    TEXT("managed_run_timeout", "execution_timeout", "et", "SECONDS", "1200",
+         "How long all of it may take."),
+    TEXT("failover_wait_time_second", "failover_wait_time_second", "fwts", "SECONDS", "30",
+         "Wait so long between two batches."),
+    TEXT("failover_batch_size", "failover_batch_size", "fbs", "N", "20", "Domains to a batch."),
+    LIST("failover_domains", "domains", NULL, "NAME,...", "Only these domains."),
+    PLAIN("failover_drill_wait_second", "fdws", "SECONDS",
+          "A drill: after so long the domains go back."),
+    SWITCH("failover_drill", "fd", "The drill, not the failover."),
+    PLAIN("cluster_attributes_json", NULL, "JSON",
+          "Cluster attributes that move, too: [{\"scope\":\"region\",\"name\":\"oslo\"}]."),
+    SWITCH("v2", NULL, "The newer workflow, which goes by the data of each domain."),
+    SWITCH("watch", NULL, "Say how far it is until it has ended."),
+
     /* repair */
     SWITCH("skip_errors", "serr",
            "Taken for the sake of scripts; a run goes as a whole or stays as it is."),
