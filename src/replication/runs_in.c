@@ -337,10 +337,12 @@ list_here(void *argument)
     list_each(node, &listing->in->peers) {
         const struct peer *peer = list_entry(node, struct peer, node);
         check(listing->count < group->count);
-        listing->states[listing->count++] =
+        struct peer_state *state = &listing->states[listing->count++];
+        *state =
             (struct peer_state){.cluster = peer->cluster,
                                 .failure = peer->is_away ? arena_text(arena, peer->failure) : NULL,
                                 .heard = peer->heard};
+        state->waiting = applier_waiting(peer->applier, arena, &state->oldest);
     }
 }
 

@@ -58,6 +58,8 @@ struct peer_state {
     const struct cluster *cluster;
     const char *failure; /* of the last call; NULL: it succeeded, or there was none yet */
     int64_t heard;       /* when one last succeeded, by the wall clock; 0: none has */
+    size_t waiting;      /* messages that it sent and that are not applied */
+    int64_t oldest;      /* when the oldest of them happened, by its clock; 0: none */
 };
 /* All that are followed. */
 must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,
