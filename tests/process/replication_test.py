@@ -308,6 +308,7 @@ def test_queries_are_answered_in_both_clusters_before_and_after_a_failover(binar
         asyncio.run(work(clusters, sides))
 
 
+@support.proves("J-012")
 def test_what_both_sides_of_a_cut_took_is_in_both_clusters_afterwards(binary, folder):
     ports = [(support.free_port(), support.free_port()) for _ in range(2)]
     proxies = [Proxy(grpc_port) for grpc_port, _ in ports]
