@@ -144,25 +144,15 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL;
 }
 
-struct setting {
-    unsigned clusters, domain_clusters;
-    const char *config; /* added to everybody's; NULL: nothing */
-    uint32_t shards;    /* of all but the first cluster; 0: as usual */
-    bool has_system_domains;
-};
-
 static void
-play(const struct setting *setting, void (*run)(struct script *script))
+play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
+     void (*run)(struct script *script))
 {
     struct sim sim;
-    unsigned clusters = setting->clusters, domain_clusters = setting->domain_clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
-    sim.has_system_domains = setting->has_system_domains;
     for (unsigned i = 0; i < sim.count; i++) {
-        if (setting->config != NULL)
-            sim.hosts[i].config =
-                arena_format(sim.arena, "%s%s", sim.hosts[i].config, setting->config);
-        sim.hosts[i].shards = i == 0 ? 0 : setting->shards;
+        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        sim.hosts[i].shards = i == 0 ? 0 : shards;
         sim_host_start(&sim.hosts[i]);
     }
     struct script script = {.sim = &sim,
@@ -183,30 +173,19 @@ play(const struct setting *setting, void (*run)(struct script *script))
 void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters, .domain_clusters = domain_clusters}, run);
-}
-
-void
-script_play_with_system(unsigned clusters, unsigned domain_clusters,
-                        void (*run)(struct script *script))
-{
-    play(&(struct setting){.clusters = clusters,
-                           .domain_clusters = domain_clusters,
-                           .has_system_domains = true},
-         run);
+    play(clusters, domain_clusters, "", 0, run);
 }
 
 void
 script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = 2, .shards = shards}, run);
+    play(2, 0, "", shards, run);
 }
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters, .config = "dcRedirectionPolicy: {policy: noop}\n"},
-         run);
+    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
 }
 
 /* --- clients ---- */
