@@ -166,14 +166,6 @@ applier_processed(const struct applier *applier, uint32_t shard)
     return before > 0 ? before : PROCESSED_NOTHING;
 }
 
-void
-applier_wait_room(struct applier *applier)
-{
-    enum wake wake = WAKE_READY;
-    while (applier->item_count >= ITEMS_MAX && wake != WAKE_CANCELLED && !applier->is_stopping)
-        wake = fiber_cond_wait(&applier->room, NEVER);
-}
-
 size_t
 applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest)
 {
@@ -190,6 +182,14 @@ applier_waiting(const struct applier *applier, struct arena *arena, int64_t *old
             *oldest = created.value;
     }
     return applier->item_count;
+}
+
+void
+applier_wait_room(struct applier *applier)
+{
+    enum wake wake = WAKE_READY;
+    while (applier->item_count >= ITEMS_MAX && wake != WAKE_CANCELLED && !applier->is_stopping)
+        wake = fiber_cond_wait(&applier->room, NEVER);
 }
 
 /* --- queues ---- */

@@ -3,7 +3,6 @@
  * What is at stake: a cluster that is added to a domain hears only of what happens from then on.
  * Runs that were there before, and wait or are closed, it gets by a batch of type replicate. */
 #include "engine/run/mutation.h"
-#include "fiber/fiber.h"
 #include "sim/script.h"
 #include "system/bulk.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -80,17 +79,6 @@ wait_refused(struct script *script, unsigned cluster, const char *id)
     return arena_text_of(script->arena, presence_read_bytes(failure->details));
 }
 
-/* The domain that batches live in: a server makes it at its first start, a simulated one does not.
- */
-static void
-begin(struct script *script, unsigned cluster)
-{
-    struct load_call call = {.clients = script->clients, .host = cluster, .arena = script->arena};
-    fiber_set_deadline(clock_monotonic() + WITHIN);
-    EXPECT_OK(load_register(&call, &(struct load_registration){.name = BULK_DOMAIN}));
-    fiber_set_deadline(NEVER);
-}
-
 /* --- the domain gets one more cluster ---- */
 
 static void
@@ -136,7 +124,6 @@ expect_all_same(struct script *script)
 static void
 play_added(struct script *script)
 {
-    begin(script, 0);
     start_runs(script);
     add_cluster(script, 3);
     script_sleep(script, 5 * NS_PER_S);
@@ -157,14 +144,13 @@ play_added(struct script *script)
 
 TEST(bulk_script, runs_of_before_reach_a_cluster_that_was_added, "A-263")
 {
-    script_play(3, 2, play_added);
+    script_play_with_system(3, 2, play_added);
 }
 
 /* The cluster that shall get them comes back only later: nothing is given up before. */
 static void
 play_away(struct script *script)
 {
-    begin(script, 0);
     start_runs(script);
     add_cluster(script, 3);
     script_crash(script, 2);
@@ -178,14 +164,12 @@ play_away(struct script *script)
 
 TEST(bulk_script, a_batch_waits_for_a_cluster_that_is_away, "A-263")
 {
-    script_play(3, 2, play_away);
+    script_play_with_system(3, 2, play_away);
 }
 
 static void
 play_refused(struct script *script)
 {
-    begin(script, 0);
-    begin(script, 1);
     script_start(script, 0, "w");
     start_batch(script, 1, "elsewhere", SCRIPT_DOMAIN, "cluster0", "cluster1");
     EXPECT_TEXT(wait_refused(script, 1, "elsewhere"),
@@ -208,5 +192,5 @@ play_refused(struct script *script)
 
 TEST(bulk_script, runs_are_sent_only_where_their_domain_is, "A-263")
 {
-    script_play(3, 2, play_refused);
+    script_play_with_system(3, 2, play_refused);
 }
