@@ -142,6 +142,30 @@ decide_complete_decision(void *context, struct step *step)
     return NULL;
 }
 
+/* Activities of the run's own domain that the decisions schedule. */
+static size_t
+foresee_activities(void *context, const struct run *run, const STORED(CurrentRecord) *current,
+                   struct foreseen *tasks)
+{
+    const struct completion_call *call = context;
+    const API(RespondDecisionTaskCompletedRequest) *request = call->command->request;
+    size_t count = 0;
+    for (size_t i = 0; i < request->n_decisions && count < FORESEEN_MAX; i++) {
+        if (request->decisions[i]->attributes_case !=
+            API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES))
+            continue;
+        const API(ScheduleActivityTaskDecisionAttributes) *wish =
+            request->decisions[i]->schedule_activity_task_decision_attributes;
+        if (wish->request_local_dispatch || wish->task_list == NULL || wish->domain[0] != '\0')
+            continue;
+        tasks[count++] = (struct foreseen){.type = TASK_ACTIVITY,
+                                           .kind = LIST_NORMAL,
+                                           .list = wish->task_list->name,
+                                           .activity_id = wish->activity_id};
+    }
+    return count;
+}
+
 /* The answer that fits the query; one that is too large is a failure that says so. */
 static const API(WorkflowQueryResult) *
 find_result(struct completion_call *call, const struct run_query *query)
@@ -178,12 +202,15 @@ static void
 complete_on_loop(void *argument)
 {
     struct completion_call *call = argument;
-    struct shard_step step = {
-        .key = *call->key, .needs_run = true, .decide = decide_complete_decision, .context = call};
+    struct shard_step step = {.key = *call->key,
+                              .needs_run = true,
+                              .foresee = foresee_activities,
+                              .decide = decide_complete_decision,
+                              .context = call};
     list_init(&call->taken);
     call->err = shard_step(call->shard, &step, call->arena);
     if (call->err == NULL && call->answer->has_started_decision)
-        engine_recall_history(call->shard, call->arena, &call->answer->start);
+        shard_recall_decision(call->shard, call->arena, &call->answer->start);
     settle_queries(call);
 }
 

@@ -102,6 +102,20 @@ offer_task(void *context, const struct task *task)
     return matching_add(server->matching, task);
 }
 
+static enum claim_end
+claim_poll(void *context, struct claim *claim)
+{
+    struct server *server = context;
+    return matching_claim(server->matching, claim);
+}
+
+static void
+end_claim(void *context, struct claim *claim)
+{
+    struct server *server = context;
+    matching_end_claim(server->matching, claim);
+}
+
 /* Before the engine is open no task is taken; when it closes, its rows stand and are offered again
  * at the next start. */
 static void
@@ -248,6 +262,7 @@ open_engine(struct server *server, struct arena *arena)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = {.offer = offer_task, .context = server},
+        .claims = {.ask = claim_poll, .end = end_claim, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
         .archive = archive_port(server->archive),

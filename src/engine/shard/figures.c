@@ -210,14 +210,12 @@ observe(struct shard *shard, enum task_figure task, const char *domain_id, int64
 }
 
 void
-figures_task(struct shard *shard, const struct transfer *transfer)
+figures_task(struct shard *shard, const struct task *task, unsigned attempts)
 {
     if (shard->figures.metrics == NULL)
         return;
-    const struct task *task = &transfer->task;
     enum task_figure figure = task->type == TASK_ACTIVITY ? FIGURE_ACTIVITY : FIGURE_DECISION;
-    check(!transfer->is_errand);
-    histogram_observe(shard->figures.tasks[figure].attempts, transfer->attempts + 1);
+    histogram_observe(shard->figures.tasks[figure].attempts, attempts);
     observe(shard, figure, task->run_domain_id, task->created_time);
 }
 

@@ -290,6 +290,29 @@ struct replicating {
 
 /* --- tenures (shard.c) ---- */
 
+/* --- polls at hand (claims.c) ---- */
+
+#define CLAIMS_LUCK 64
+struct claims_luck {
+    uint8_t misses; /* times 2 + 1 for each that was in vain */
+    uint8_t skips;  /* that are left */
+};
+struct tenure_claims {
+    struct list handovers;                /* struct handover, in order of their tickets */
+    struct claims_luck luck[CLAIMS_LUCK]; /* by a hash of the list */
+};
+struct handover;
+/* Of one step. */
+struct claims {
+    struct claimed {
+        struct foreseen task;
+        struct claim *claim;       /* NULL: no poll is at hand */
+        struct handover *handover; /* NULL: the step did not start the task */
+    } all[FORESEEN_MAX];
+    size_t count;
+    bool had_decision; /* the run had one before the step */
+};
+
 struct tenure {
     struct shard *shard;
     struct arena *arena;  /* of the failure */
@@ -307,6 +330,7 @@ struct tenure {
     struct visible visible;
     struct recent recent;
     struct replicating replicating;
+    struct tenure_claims claims;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -410,6 +434,22 @@ ticket_t tenure_submit(struct tenure *tenure, struct batch *batch);
 void tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(void *argument),
                         void *argument);
 
+/* --- claims.c ---- */
+
+void claims_init(struct tenure *tenure);
+/* Claims polls for what the step will probably leave. Under the lock of the id; yields. */
+void claims_ask(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
+                const struct workflow *workflow, struct claims *claims);
+/* Starts what there is a poll for, as part of the step. */
+void claims_start(struct tenure *tenure, const struct step *step, struct claims *claims);
+/* The step was submitted, or came to nothing: then nothing was started. Polls that are not needed
+ * go back. */
+void claims_settle(struct tenure *tenure, struct claims *claims, ticket_t ticket);
+/* Polls take home what is durable. */
+void claims_release(struct tenure *tenure, ticket_t durable);
+/* Nobody knows what became of the others. */
+void claims_lose(struct tenure *tenure);
+
 /* --- figures.c ---- */
 
 void figures_init(struct shard *shard);
@@ -424,7 +464,7 @@ void figures_cache_grew(struct shard *shard, int64_t by);
 /* Somebody has waited for a workflow id since then (monotonic). */
 void figures_cache_waited(struct shard *shard, int64_t began);
 /* A task was handed over; an alarm has rung. */
-void figures_task(struct shard *shard, const struct transfer *transfer);
+void figures_task(struct shard *shard, const struct task *task, unsigned attempts);
 void figures_alarm(struct shard *shard, const struct alarm *alarm);
 /* Events of another cluster came. */
 void figures_foreign(struct shard *shard, enum foreign_figure figure);

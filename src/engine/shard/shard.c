@@ -115,6 +115,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     }
     tenure->shard->failures = 0;
     workflows_release(tenure, durable);
+    claims_release(tenure, durable);
     outbox_release(tenure, durable);
     view_release(tenure, durable);
     visible_release(tenure, durable);

@@ -26,6 +26,7 @@
 #include "engine/command/command.h"
 #include "engine/limits/limits.h"
 #include "route/archive.h"
+#include "route/claim.h"
 #include "route/task.h"
 #include "route/visible.h"
 
@@ -62,6 +63,7 @@ struct shard_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
+    struct claim_port claims;    /* may be empty: then tasks wait for polls at their lists alone */
     struct errand_port errands;  /* may be empty: then such rows wait */
     struct visible_port lists;   /* may be empty: then such rows stay */
     struct search_port search;   /* may be empty: then all search attributes are fine */
@@ -95,6 +97,20 @@ uint64_t shard_range_id(const struct shard *shard); /* 0: not owned */
 
 struct shard_reader;
 
+/* A task that a step will probably leave. */
+#define FORESEEN_MAX 4
+struct foreseen {
+    enum task_type type;
+    enum list_kind kind;
+    const char *list;
+    const char *activity_id; /* of an activity */
+};
+/* What a worker hears of a task that is started. Lives in one arena. */
+struct task_start {
+    struct decision_start decision; /* of a decision */
+    struct activity_start activity; /* of an activity */
+};
+
 struct shard_step {
     struct run_key key; /* run_id "": the current run */
     /* Is the run needed? false: only the current-run record (step->mutation may be NULL even if
@@ -115,9 +131,16 @@ struct shard_step {
      * May yield. Its error is the step's. NULL: nothing is needed. Asked again if the shard was
      * lost. */
     struct error *(*prepare)(void *context, struct shard_reader *reader);
+    /* Tells what tasks of its own domain the step will probably leave, so that polls which wait for
+     * them are at hand when it is decided: a task that finds one is started by the step itself. A
+     * wrong guess costs time only. At most FORESEEN_MAX. No yield. NULL: none. */
+    size_t (*foresee)(void *context, const struct run *run, const STORED(CurrentRecord) *current,
+                      struct foreseen *tasks);
     struct error *(*decide)(void *context, struct step *step);
     void *context;
 };
+/* The decision that comes next, if none is pending. For `foresee`. */
+size_t shard_foresee_decision(const struct run *run, struct foreseen *tasks);
 /* Locks, decides, adopts, submits, unlocks; waits until durable. Yields. Errors: what decide
  * refused with; ERR_DOMAIN_NOT_ACTIVE; ERR_SERVICE_BUSY (no room, nothing was done);
  * ERR_SHARD_OWNERSHIP_LOST, ERR_UNAVAILABLE (try again; it may have been done); ERR_DEADLINE,
@@ -156,6 +179,8 @@ must_use struct error *shard_reader_history(struct shard_reader *reader,
  * False: it is to be read. On the shard's loop, outside of steps too. Does not yield. */
 must_use bool shard_recall_history(struct shard *shard, const struct history_range_wanted *wanted,
                                    struct arena *arena, struct history_page *page);
+/* The history that a worker needs with a decision, if it is at hand. The same. */
+void shard_recall_decision(struct shard *shard, struct arena *arena, struct decision_start *start);
 /* Writes batches of a branch that no run has yet, and waits until they are durable. Range id and
  * sequence are filled in. Errors: ERR_SERVICE_BUSY too. */
 must_use struct error *shard_reader_write(struct shard_reader *reader,

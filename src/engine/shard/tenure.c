@@ -33,6 +33,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     visible_init(tenure);
     recent_init(tenure, RECENT_MAX);
     replicate_init(tenure);
+    claims_init(tenure);
     watches_init(tenure);
     queries_init(tenure);
     return tenure;
@@ -87,6 +88,7 @@ tenure_end(struct tenure *tenure)
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
     replicate_lose(tenure);
+    claims_lose(tenure);
     queries_lose(tenure);
 }
 
