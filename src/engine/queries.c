@@ -97,6 +97,7 @@ engine_query_view(struct engine *engine, const struct run_key *key, bool is_stro
 /* --- a completed decision ---- */
 
 struct completion_call {
+    const struct engine *engine;
     struct shard *shard;
     const struct run_key *key;
     const struct complete_command *command;
@@ -142,6 +143,15 @@ decide_complete_decision(void *context, struct step *step)
     return NULL;
 }
 
+static bool
+is_own_domain(const struct completion_call *call,
+              const API(ScheduleActivityTaskDecisionAttributes) *wish)
+{
+    const struct domain *domain =
+        domains_find_id(call->engine->options.domains, call->key->domain_id);
+    return wish->domain[0] == '\0' || (domain != NULL && strcmp(wish->domain, domain->name) == 0);
+}
+
 /* Activities of the run's own domain that the decisions schedule. */
 static size_t
 foresee_activities(void *context, const struct run *run, const STORED(CurrentRecord) *current,
@@ -156,7 +166,7 @@ foresee_activities(void *context, const struct run *run, const STORED(CurrentRec
             continue;
         const API(ScheduleActivityTaskDecisionAttributes) *wish =
             request->decisions[i]->schedule_activity_task_decision_attributes;
-        if (wish->request_local_dispatch || wish->task_list == NULL || wish->domain[0] != '\0')
+        if (wish->request_local_dispatch || wish->task_list == NULL || !is_own_domain(call, wish))
             continue;
         tasks[count++] = (struct foreseen){.type = TASK_ACTIVITY,
                                            .kind = LIST_NORMAL,
@@ -220,7 +230,8 @@ engine_complete_decision(struct engine *engine, const struct run_key *key,
                          struct complete_answer *answer)
 {
     uint32_t number = engine_shard_of(engine, key->workflow_id);
-    struct completion_call call = {.shard = engine->shards[number],
+    struct completion_call call = {.engine = engine,
+                                   .shard = engine->shards[number],
                                    .key = key,
                                    .command = command,
                                    .answer = answer,
