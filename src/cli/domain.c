@@ -256,6 +256,12 @@ list_domains(struct cli_call *call, int32_t page_size, struct domain_list *list)
 }
 
 struct error *
+cli_list_domains(struct cli_call *call, struct domain_list *list)
+{
+    return list_domains(call, LIST_PAGE_SIZE, list);
+}
+
+struct error *
 cli_domain_list(struct cli_call *call)
 {
     int32_t page_size = 0;

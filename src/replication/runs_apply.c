@@ -166,6 +166,24 @@ applier_processed(const struct applier *applier, uint32_t shard)
     return before > 0 ? before : PROCESSED_NOTHING;
 }
 
+size_t
+applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest)
+{
+    *oldest = 0;
+    for (uint32_t i = 0; i < applier->stream_count; i++) {
+        const struct stream *stream = &applier->streams[i];
+        if (list_is_empty(&stream->items))
+            continue;
+        const struct item *first = list_entry(stream->items.next, struct item, node);
+        struct maybe_int64 created = {0};
+        struct error *err =
+            presence_read_timestamp(arena, "creation_time", first->task->creation_time, &created);
+        if (err == NULL && created.is_set && (*oldest == 0 || created.value < *oldest))
+            *oldest = created.value;
+    }
+    return applier->item_count;
+}
+
 void
 applier_wait_room(struct applier *applier)
 {

@@ -33,6 +33,9 @@ uint32_t applier_shard_count(const struct applier *applier);
 /* Where to go on, and what needs not come again; -1 and PROCESSED_NOTHING at first. */
 int64_t applier_retrieved(const struct applier *applier, uint32_t shard);
 int64_t applier_processed(const struct applier *applier, uint32_t shard);
+/* Messages that are here and not applied, and when the oldest of them happened, by the clock of the
+ * source; 0: it does not say, or there is none. No yield. */
+size_t applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest);
 /* Waits until there is room for more. Yields; returns early when the fiber is cancelled. */
 void applier_wait_room(struct applier *applier);
 

@@ -19,7 +19,9 @@
 
 #define PATH          "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
 #define DLQ_PATH      "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
+#define RESEND_PATH   "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
 #define CALL_TIMEOUT  (10 * NS_PER_S)
+#define RUN_TIMEOUT   (180 * NS_PER_S) /* for all of a run's events; each page has its own */
 #define PAUSE_MIN     (100 * NS_PER_MS)
 #define PAUSE_MAX     (5 * NS_PER_S)
 #define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
@@ -211,9 +213,11 @@ runs_in_stop(struct runs_in *in)
 struct operation {
     struct runs_in *in;
     void (*run)(struct operation *operation, const struct peer *peer);
-    const char *source;
+    const char *source; /* the peer that it is about */
     const ADMIN(ReplicationTask) *task;
     const struct foreign_gap *range;
+    const struct run_key *key;
+    int64_t timeout;
     ADMIN(ReplicationTaskInfo) **infos;
     size_t info_count;
     ADMIN(GetDLQReplicationMessagesResponse) **response;
@@ -262,6 +266,22 @@ resend_here(struct operation *operation, const struct peer *peer)
 }
 
 static void
+push_here(struct operation *operation, const struct peer *peer)
+{
+    struct arena *arena = operation->arena;
+    ADMIN(ResendReplicationTasksRequest) *request =
+        message_new(arena, ADMIN_TYPE(resend_replication_tasks_request));
+    ADMIN(ResendReplicationTasksResponse) *response = NULL;
+    request->domain_id = (char *)operation->key->domain_id;
+    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)operation->key->workflow_id;
+    request->workflow_execution->run_id = (char *)operation->key->run_id;
+    request->remote_cluster = (char *)peer->in->options.group->current->name;
+    operation->err = rpc_client_call(peer->client, RESEND_PATH, &request->base, arena,
+                                     ADMIN_TYPE(resend_replication_tasks_response), &response);
+}
+
+static void
 hydrate_here(struct operation *operation, const struct peer *peer)
 {
     ADMIN(GetDLQReplicationMessagesRequest) *request =
@@ -284,7 +304,8 @@ operate_here(void *argument)
         operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
     if (peer == NULL || in->is_stopping)
         return;
-    int64_t before = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;
+    int64_t timeout = operation->timeout == 0 ? CALL_TIMEOUT : operation->timeout;
+    int64_t before = fiber_deadline(), latest = clock_monotonic() + timeout;
     latch_add(&in->operations, 1);
     fiber_set_deadline(latest < before ? latest : before);
     operation->run(operation, peer);
@@ -316,10 +337,12 @@ list_here(void *argument)
     list_each(node, &listing->in->peers) {
         const struct peer *peer = list_entry(node, struct peer, node);
         check(listing->count < group->count);
-        listing->states[listing->count++] =
+        struct peer_state *state = &listing->states[listing->count++];
+        *state =
             (struct peer_state){.cluster = peer->cluster,
                                 .failure = peer->is_away ? arena_text(arena, peer->failure) : NULL,
                                 .heard = peer->heard};
+        state->waiting = applier_waiting(peer->applier, arena, &state->oldest);
     }
 }
 
@@ -347,8 +370,24 @@ struct error *
 runs_in_resend(struct runs_in *in, const char *source, const struct foreign_gap *range,
                struct arena *arena)
 {
-    struct operation operation = {
-        .in = in, .run = resend_here, .source = source, .range = range, .arena = arena};
+    struct operation operation = {.in = in,
+                                  .run = resend_here,
+                                  .source = source,
+                                  .range = range,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
+    return operate(&operation);
+}
+
+struct error *
+runs_in_push(struct runs_in *in, const char *target, const struct run_key *key, struct arena *arena)
+{
+    struct operation operation = {.in = in,
+                                  .run = push_here,
+                                  .source = target,
+                                  .key = key,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
     return operate(&operation);
 }
 

@@ -367,6 +367,7 @@ open_system(struct server *server)
                                     .visibility = options->visibility,
                                     .registry = server->registry,
                                     .api = server->api,
+                                    .replication = server->replication,
                                     .log = options->log,
                                 });
 }

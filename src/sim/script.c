@@ -144,15 +144,25 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL;
 }
 
+struct setting {
+    unsigned clusters, domain_clusters;
+    const char *config; /* added to everybody's; NULL: nothing */
+    uint32_t shards;    /* of all but the first cluster; 0: as usual */
+    bool has_system_domains;
+};
+
 static void
-play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
-     void (*run)(struct script *script))
+play(const struct setting *setting, void (*run)(struct script *script))
 {
     struct sim sim;
+    unsigned clusters = setting->clusters, domain_clusters = setting->domain_clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    sim.has_system_domains = setting->has_system_domains;
     for (unsigned i = 0; i < sim.count; i++) {
-        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
-        sim.hosts[i].shards = i == 0 ? 0 : shards;
+        if (setting->config != NULL)
+            sim.hosts[i].config =
+                arena_format(sim.arena, "%s%s", sim.hosts[i].config, setting->config);
+        sim.hosts[i].shards = i == 0 ? 0 : setting->shards;
         sim_host_start(&sim.hosts[i]);
     }
     struct script script = {.sim = &sim,
@@ -173,19 +183,30 @@ play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t s
 void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(clusters, domain_clusters, "", 0, run);
+    play(&(struct setting){.clusters = clusters, .domain_clusters = domain_clusters}, run);
+}
+
+void
+script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                        void (*run)(struct script *script))
+{
+    play(&(struct setting){.clusters = clusters,
+                           .domain_clusters = domain_clusters,
+                           .has_system_domains = true},
+         run);
 }
 
 void
 script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 {
-    play(2, 0, "", shards, run);
+    play(&(struct setting){.clusters = 2, .shards = shards}, run);
 }
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
+    play(&(struct setting){.clusters = clusters, .config = "dcRedirectionPolicy: {policy: noop}\n"},
+         run);
 }
 
 /* --- clients ---- */

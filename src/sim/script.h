@@ -31,6 +31,9 @@ struct script {
 };
 /* Runs it in a group of `clusters`; the domain is there, active in cluster 0, everywhere known. */
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
+/* The same, in a group whose clusters have the domains of system workflows. */
+void script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                             void (*run)(struct script *script));
 /* The same, in a group of two whose second cluster has another number of shards. */
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */

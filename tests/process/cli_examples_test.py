@@ -122,6 +122,7 @@ def make_schedule(cli, example):
 
 # Examples for which one running server is too much, or too little: other tests run them.
 NOT_ALONE = ["admin store", "admin backup", "admin restore", "admin domain", "admin dlq"]
+NOT_ALONE += ["admin cluster failover", "admin cluster rebalance"]
 
 
 def test_the_examples_of_workflows_task_lists_and_settings_run(binary, folder):
