@@ -18,11 +18,10 @@ domain_is_active_active(const struct domain *domain)
     return false;
 }
 
-/* NULL: the domain has no such attribute. */
+/* NULL: there is no such attribute. */
 static const API(ActiveClusterInfo) *
-find_attribute(const API(Domain) *domain, const struct cluster_attribute *attribute)
+find_attribute(const API(ActiveClusters) *clusters, const struct cluster_attribute *attribute)
 {
-    const API(ActiveClusters) *clusters = domain->active_clusters;
     if (clusters == NULL || attribute->name == NULL)
         return NULL;
     API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *scope =
@@ -42,27 +41,10 @@ status_of(const char *cluster_name, const struct cluster_group *group)
     return is_here ? ACTIVE_HERE : ACTIVE_ELSEWHERE;
 }
 
+/* Without an attribute. */
 static struct active_cluster
-active_for_attribute(const API(Domain) *domain, const struct cluster_attribute *attribute,
-                     const struct cluster_group *group)
+active_by_default(const STORED(DomainRecord) *record, const struct cluster_group *group)
 {
-    const API(ActiveClusterInfo) *info = find_attribute(domain, attribute);
-    if (info == NULL)
-        return (struct active_cluster){
-            .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
-    return (struct active_cluster){.status = status_of(info->active_cluster_name, group),
-                                   .cluster_name = info->active_cluster_name,
-                                   .failover_version = info->failover_version};
-}
-
-struct active_cluster
-domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
-              const struct cluster_group *group)
-{
-    const STORED(DomainRecord) *record = domain->record;
-    check(record->domain != NULL && group->current != NULL);
-    if (attribute != NULL && attribute->scope != NULL)
-        return active_for_attribute(record->domain, attribute, group);
     if (!record->domain->is_global_domain) /* nobody else has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
@@ -73,4 +55,35 @@ domain_active(const struct domain *domain, const struct cluster_attribute *attri
     if (active.status == ACTIVE_HERE && record->failover_end_time != 0)
         active.status = ACTIVE_PENDING; /* the end time is known only where the domain moves to */
     return active;
+}
+
+static struct active_cluster
+active_for_attribute(const struct domain *domain, const struct cluster_attribute *attribute,
+                     const struct cluster_group *group)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    const API(ActiveClusterInfo) *info =
+        find_attribute(record->domain->active_clusters, attribute);
+    if (info != NULL)
+        return (struct active_cluster){.status = status_of(info->active_cluster_name, group),
+                                       .cluster_name = info->active_cluster_name,
+                                       .failover_version = info->failover_version};
+    if (!domain_is_active_active(domain) &&
+        find_attribute(record->removed_attributes, attribute) != NULL) {
+        struct active_cluster active = active_by_default(record, group);
+        active.is_stand_in = true;
+        return active;
+    }
+    return (struct active_cluster){
+        .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
+}
+
+struct active_cluster
+domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
+              const struct cluster_group *group)
+{
+    check(domain->record->domain != NULL && group->current != NULL);
+    if (attribute != NULL && attribute->scope != NULL)
+        return active_for_attribute(domain, attribute, group);
+    return active_by_default(domain->record, group);
 }

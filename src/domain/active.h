@@ -26,6 +26,8 @@ struct active_cluster {
     const char *cluster_name; /* who is active; "" for an unknown attribute */
     int64_t failover_version; /* of the events that it writes; FAILOVER_VERSION_LOCAL for local
                                  domains; -1 for an unknown attribute */
+    bool is_stand_in; /* the attribute was taken away with all others: the domain itself decides for
+                         the workflows that it had, and nothing new begins with it */
 };
 
 /* Answers for `domain` as it is in the cluster `group->current`. */
