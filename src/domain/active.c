@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/attributes.h"
 #include "wire/maps.h"
 
 bool
@@ -16,6 +17,23 @@ domain_is_active_active(const struct domain *domain)
             return true;
     }
     return false;
+}
+
+const struct domain_place *
+domain_places(const struct domain *domain, struct arena *arena, size_t *count)
+{
+    const API(Domain) *record = domain->record->domain;
+    struct attributes attributes = attributes_read(record->active_clusters, arena);
+    struct domain_place *places = arena_zalloc(arena, attributes.count + 1, sizeof *places);
+    places[0].cluster_name = arena_text(arena, record->active_cluster_name);
+    for (size_t i = 0; i < attributes.count; i++)
+        places[i + 1] = (struct domain_place){
+            .scope = arena_text(arena, attributes.all[i].scope),
+            .name = arena_text(arena, attributes.all[i].name),
+            .cluster_name = arena_text(arena, attributes.all[i].cluster_name),
+        };
+    *count = attributes.count + 1;
+    return places;
 }
 
 /* NULL: there is no such attribute. */

@@ -34,6 +34,14 @@ struct active_cluster {
 struct active_cluster domain_active(const struct domain *domain,
                                     const struct cluster_attribute *attribute,
                                     const struct cluster_group *group);
+/* Where something of a domain is active. */
+struct domain_place {
+    const char *scope, *name; /* the attribute; NULL: the domain itself */
+    const char *cluster_name;
+};
+/* All of them, the domain itself first; texts are copies in the arena. */
+const struct domain_place *domain_places(const struct domain *domain, struct arena *arena,
+                                         size_t *count);
 /* Has the domain attributes of its own (is it active-active)? */
 bool domain_is_active_active(const struct domain *domain);
 
