@@ -4,6 +4,7 @@
 #include "api/archived.h"
 #include "api/inside.h"
 #include "api/needed.h"
+#include "domain/active.h"
 #include "domain/attributes.h"
 #include "domain/entries.h"
 #include "engine/engine.h"
@@ -27,7 +28,7 @@ show_attributes(const API(ActiveClusters) *kept, struct arena *arena)
     *shown = *kept;
     shown->region_to_cluster = arena_zalloc(arena, all.count, sizeof *shown->region_to_cluster);
     for (size_t i = 0; i < all.count; i++) {
-        if (strcmp(all.all[i].scope, SCOPE_OF_REGIONS) != 0)
+        if (strcmp(all.all[i].scope, REGION_SCOPE) != 0)
             continue;
         API(ActiveClusters__RegionToClusterEntry) *region =
             message_new(arena, API_TYPE(active_clusters__region_to_cluster_entry));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "wire/message.h"
 
 #define SCOPE_ENTRY      API(ActiveClusters__ActiveClustersByClusterAttributeEntry)
@@ -143,7 +144,7 @@ attributes_read(const API(ActiveClusters) *clusters, struct arena *arena)
         read_scope(&read, clusters->active_clusters_by_cluster_attribute[i]);
     for (size_t i = 0; i < clusters->n_region_to_cluster; i++) {
         const API(ActiveClusters__RegionToClusterEntry) *region = clusters->region_to_cluster[i];
-        struct attribute attribute = attribute_of(SCOPE_OF_REGIONS, region->key, region->value);
+        struct attribute attribute = attribute_of(REGION_SCOPE, region->key, region->value);
         if (attributes_find(&read, attribute.scope, attribute.name) == NULL)
             insert(&read, &attribute);
     }

@@ -28,9 +28,6 @@ struct attributes {
     size_t count, capacity;
 };
 
-/* What regions are called as attributes. */
-#define SCOPE_OF_REGIONS "region"
-
 /* The attributes of the message; NULL has none. What it names as region_to_cluster, the older form,
  * are attributes of scope "region", unless it has them in the newer form too. */
 struct attributes attributes_read(const API(ActiveClusters) *clusters, struct arena *arena);

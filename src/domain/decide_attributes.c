@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "domain/decide_common.h"
 
 struct error *
@@ -36,7 +37,7 @@ decide_check_attribute_count(const struct attributes *attributes, const struct d
 static const char *
 region_of(const struct attribute *attribute, const struct cluster_group *group)
 {
-    if (attribute->is_removed || strcmp(attribute->scope, SCOPE_OF_REGIONS) != 0)
+    if (attribute->is_removed || strcmp(attribute->scope, REGION_SCOPE) != 0)
         return NULL;
     const struct cluster *cluster = cluster_group_find(group, attribute->cluster_name);
     return cluster == NULL ? NULL : cluster->region;
@@ -59,7 +60,7 @@ decide_check_regions(const struct attributes *attributes, const struct cluster_g
                 return error_new(arena, ERR_BAD_REQUEST,
                                  "A domain can be active in one cluster of each region: %s.%s "
                                  "names %s and %s.%s names %s, which both lie in region %s.",
-                                 SCOPE_OF_REGIONS, active[n], cluster->name, SCOPE_OF_REGIONS,
+                                 REGION_SCOPE, active[n], cluster->name, REGION_SCOPE,
                                  one->name, one->cluster_name, region);
         }
         active[cluster_group_find(group, one->cluster_name) - group->clusters] = one->name;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "domain/decide_common.h"
 #include "wire/presence.h"
 
@@ -111,7 +112,7 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
             move_attribute(domain, &attributes, &wanted.all[i], rules, arena, has_moved);
         if (err != NULL)
             return err;
-        moves_regions = moves_regions || strcmp(wanted.all[i].scope, SCOPE_OF_REGIONS) == 0;
+        moves_regions = moves_regions || strcmp(wanted.all[i].scope, REGION_SCOPE) == 0;
     }
     struct error *err = decide_check_attribute_count(&attributes, rules, arena);
     if (err == NULL && moves_regions)

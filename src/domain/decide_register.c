@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "domain/decide_common.h"
 #include "domain/entries.h"
 #include "wire/maps.h"
@@ -169,7 +170,7 @@ asked_attributes(const API(RegisterDomainRequest) *request, struct arena *arena)
         const API(RegisterDomainRequest__ActiveClustersByRegionEntry) *entry =
             request->active_clusters_by_region[i];
         struct attribute region = {
-            .scope = SCOPE_OF_REGIONS, .name = entry->key, .cluster_name = entry->value};
+            .scope = REGION_SCOPE, .name = entry->key, .cluster_name = entry->value};
         if (attributes_find(&asked, region.scope, region.name) == NULL)
             attributes_add(&asked, &region, arena);
     }
