@@ -11,8 +11,8 @@ open_cities(struct fixture *fixture)
     fixture_set(fixture,
                 "frontend.enableActiveClusterSelectionPolicyInStartWorkflow: [{value: true}]\n");
     listing_wait(fixture);
-    API(RegisterDomainRequest) *request = sample_register(
-        EAST, "city.a:east,city.b:east,city.c:west,region.eu:east", fixture->arena);
+    API(RegisterDomainRequest) *request =
+        sample_register(EAST, "city.a:east,city.b:east,city.c:west,region.eu:east", fixture->arena);
     API(RegisterDomainResponse) *registered;
     request->name = "cities";
     EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
@@ -188,8 +188,8 @@ history_of_one(struct fixture *fixture)
     static const struct {
         const char *scope, *name;
         size_t count;
-    } cases[] = {{NULL, NULL, 4}, {"city", "a", 2}, {"city", "", 3}, {"region", "eu", 1},
-                 {"city", "c", 0}};
+    } cases[] = {
+        {NULL, NULL, 4}, {"city", "a", 2}, {"city", "", 3}, {"region", "eu", 1}, {"city", "c", 0}};
     for (size_t i = 0; i < array_length(cases); i++) {
         API(ListFailoverHistoryRequest) *request =
             message_new(fixture->arena, API_TYPE(list_failover_history_request));

@@ -42,11 +42,10 @@ count_open(struct rpc_call *call, const struct domain *domain, struct buffer *qu
     const char *text = arena_text_of(call->arena, buffer_slice(query));
     struct query parsed;
     buffer_free(query);
-    struct error *err = query_parse_placed(text, registry_set(options->registry), &places,
-                                           call->arena, &parsed);
-    return err != NULL
-               ? err
-               : visibility_count(options->visibility, id, &parsed, call->arena, count);
+    struct error *err =
+        query_parse_placed(text, registry_set(options->registry), &places, call->arena, &parsed);
+    return err != NULL ? err
+                       : visibility_count(options->visibility, id, &parsed, call->arena, count);
 }
 
 static bool
@@ -67,10 +66,11 @@ check_countable(struct rpc_call *call, const struct domain *domain)
     const char *here = api_of(call)->options.group->current->name;
     if (has_cluster(record->n_clusters, record->clusters, here))
         return NULL;
-    return error_new(call->arena, ERR_BAD_REQUEST,
-                     "Cluster %s is none of domain %s and cannot count the open workflows that need "
-                     "what would go; add it to the domain first, or force it.",
-                     here, record->name);
+    return error_new(
+        call->arena, ERR_BAD_REQUEST,
+        "Cluster %s is none of domain %s and cannot count the open workflows that need "
+        "what would go; add it to the domain first, or force it.",
+        here, record->name);
 }
 
 /* --- attributes ---- */
@@ -110,8 +110,7 @@ attributes_that_go(const struct domain *domain, const API(UpdateDomainRequest) *
 }
 
 static struct error *
-count_attributes(struct rpc_call *call, const char *name, const struct gone *gone,
-                 int64_t *open)
+count_attributes(struct rpc_call *call, const char *name, const struct gone *gone, int64_t *open)
 {
     for (size_t i = 0; i < gone->count; i += NAMES_AT_ONCE) {
         const struct domain *domain =
@@ -121,8 +120,8 @@ count_attributes(struct rpc_call *call, const char *name, const struct gone *gon
         struct buffer query = {0};
         buffer_append_text(&query, "CloseTime = missing AND (");
         for (size_t n = i; n < gone->count && n < i + NAMES_AT_ONCE; n++) {
-            buffer_append_text(&query, n > i ? " OR ClusterAttributeScope = "
-                                             : "ClusterAttributeScope = ");
+            buffer_append_text(&query,
+                               n > i ? " OR ClusterAttributeScope = " : "ClusterAttributeScope = ");
             append_text(&query, gone->all[n].scope);
             buffer_append_text(&query, " AND ClusterAttributeName = ");
             append_text(&query, gone->all[n].name);

@@ -86,8 +86,7 @@ active_for_attribute(const struct domain *domain, const struct cluster_attribute
                      const struct cluster_group *group)
 {
     const STORED(DomainRecord) *record = domain->record;
-    const API(ActiveClusterInfo) *info =
-        find_attribute(record->domain->active_clusters, attribute);
+    const API(ActiveClusterInfo) *info = find_attribute(record->domain->active_clusters, attribute);
     if (info != NULL)
         return (struct active_cluster){.status = status_of(info->active_cluster_name, group),
                                        .cluster_name = info->active_cluster_name,

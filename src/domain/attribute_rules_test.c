@@ -130,9 +130,8 @@ TEST(attributes, a_broken_rule_of_regions_stops_only_moves_of_regions)
 {
     REGIONAL(orders, "region.us-west:cluster0,region.us-east:cluster3,city.a:cluster0");
     STORED(DomainRecord) *record = orders.decision.next;
-    record->domain->active_clusters =
-        sample_attributes("region.us-west:cluster0=0,region.us-east:cluster1=102,city.a:cluster0=0",
-                          orders.arena);
+    record->domain->active_clusters = sample_attributes(
+        "region.us-west:cluster0=0,region.us-east:cluster1=102,city.a:cluster0=0", orders.arena);
     adopt(&orders);
     EXPECT_OK(failover(&orders, "cluster1", NULL));
     EXPECT_OK(failover(&orders, NULL, "city.a:cluster2"));
@@ -186,7 +185,8 @@ TEST(attributes, the_older_form_of_regions_means_the_same, "G-060", "D-006")
     EXPECT_TEXT(PRINT_OF(orders), "region.us-west:cluster3=6");
 }
 
-/* --- which attributes, which versions ---------------------------------------------------------- */
+/* --- which attributes, which versions ----------------------------------------------------------
+ */
 
 /* The example of the seed: two cities in scope location, the domain itself elsewhere. */
 TEST(attributes, a_domain_has_scopes_names_clusters_and_versions, "G-001", "G-002", "G-003",
@@ -227,14 +227,14 @@ TEST(attributes, a_name_without_a_scope_too_long_or_one_too_many_is_refused, "G-
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:east,city.b:east,city.c:east", orders.arena);
     struct domain_decision decision;
-    EXPECT_KIND(domain_decide_register(NULL, request, &orders.rules, &moment, orders.arena,
-                                       &decision),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(
+        domain_decide_register(NULL, request, &orders.rules, &moment, orders.arena, &decision),
+        ERR_BAD_REQUEST);
     request = sample_register(EAST, "city.a:moon", orders.arena);
-    EXPECT_REFUSED(domain_decide_register(NULL, request, &orders.rules, &moment, orders.arena,
-                                          &decision),
-                   "Cluster moon not found. Domain cannot be registered in this cluster for scope "
-                   "\"city\" and attribute \"a\"");
+    EXPECT_REFUSED(
+        domain_decide_register(NULL, request, &orders.rules, &moment, orders.arena, &decision),
+        "Cluster moon not found. Domain cannot be registered in this cluster for scope "
+        "\"city\" and attribute \"a\"");
     request->active_cluster_name = "";
     request->active_clusters = NULL;
     EXPECT_OK(domain_decide_register(NULL, request, &orders.rules, &moment, orders.arena,

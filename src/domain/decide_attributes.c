@@ -1,16 +1,16 @@
-/* decide_attributes.c - what the attributes of a domain must be like together, and taking some away.
- * See decide_common.h.
+/* decide_attributes.c - what the attributes of a domain must be like together, and taking some
+ * away. See decide_common.h.
  *
- * Regions are attributes of scope "region". The clusters that they name may hold at most one of each
- * region that the group's configuration knows: a region has one cluster that is active for a domain.
- * It is checked where somebody asks for a change. Two clusters that are asked at the same time can
- * still break it together: every workflow has one home even so, and the next move of a region
- * must mend it.
+ * Regions are attributes of scope "region". The clusters that they name may hold at most one of
+ * each region that the group's configuration knows: a region has one cluster that is active for a
+ * domain. It is checked where somebody asks for a change. Two clusters that are asked at the same
+ * time can still break it together: every workflow has one home even so, and the next move of a
+ * region must mend it.
  *
- * An attribute that is taken away leaves its version behind, raised once more: it is newer than what
- * others know of it, and older than what it becomes if it comes back. The version of the domain
- * rises above it, since workflows that belonged to the attribute follow the domain itself once the
- * domain has no attributes at all (active.h). */
+ * An attribute that is taken away leaves its version behind, raised once more: it is newer than
+ * what others know of it, and older than what it becomes if it comes back. The version of the
+ * domain rises above it, since workflows that belonged to the attribute follow the domain itself
+ * once the domain has no attributes at all (active.h). */
 #include <string.h>
 
 #include "base/check.h"
@@ -60,8 +60,8 @@ decide_check_regions(const struct attributes *attributes, const struct cluster_g
                 return error_new(arena, ERR_BAD_REQUEST,
                                  "A domain can be active in one cluster of each region: %s.%s "
                                  "names %s and %s.%s names %s, which both lie in region %s.",
-                                 REGION_SCOPE, active[n], cluster->name, REGION_SCOPE,
-                                 one->name, one->cluster_name, region);
+                                 REGION_SCOPE, active[n], cluster->name, REGION_SCOPE, one->name,
+                                 one->cluster_name, region);
         }
         active[cluster_group_find(group, one->cluster_name) - group->clusters] = one->name;
     }

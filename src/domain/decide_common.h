@@ -94,8 +94,7 @@ must_use struct error *decide_check_attribute_count(const struct attributes *att
                                                     struct arena *arena);
 /* ERR_BAD_REQUEST: attributes of scope "region" name two clusters of one region. */
 must_use struct error *decide_check_regions(const struct attributes *attributes,
-                                            const struct cluster_group *group,
-                                            struct arena *arena);
+                                            const struct cluster_group *group, struct arena *arena);
 /* Takes away what the move names. ERR_BAD_REQUEST: the domain has no such attribute. */
 must_use struct error *decide_remove_attributes(STORED(DomainRecord) *record,
                                                 const struct move *move,

@@ -6,8 +6,8 @@
  * before. A domain with attributes takes a strictly greater one each time, also when only an
  * attribute moves: whoever watches the domain's version sees every failover. An attribute that
  * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
- * its version. Whatever versions a client sends are read over. The version of the settings never changes here: it has one writer, the primary, and
- * failovers have many. */
+ * its version. Whatever versions a client sends are read over. The version of the settings never
+ * changes here: it has one writer, the primary, and failovers have many. */
 #include <string.h>
 
 #include "base/check.h"
@@ -72,8 +72,8 @@ version_before(const struct attribute *known, const API(Domain) *domain)
 /* Moves one attribute, or adds it. */
 static struct error *
 move_attribute(const API(Domain) *domain, struct attributes *attributes,
-               const struct attribute *asked, const struct domain_rules *rules,
-               struct arena *arena, bool *has_moved)
+               const struct attribute *asked, const struct domain_rules *rules, struct arena *arena,
+               bool *has_moved)
 {
     struct error *err = check_attribute(asked, rules, arena);
     if (err != NULL)

@@ -59,7 +59,8 @@ const struct attribute *query_resolve_name(struct query_reader *reader, const st
  */
 struct query_node *query_resolve(struct query_reader *reader, const struct attribute *attribute,
                                  enum query_operator comparison, const struct word *value);
-/* What ActiveCluster is resolved to, where places are known; the name is no attribute of the set. */
+/* What ActiveCluster is resolved to, where places are known; the name is no attribute of the set.
+ */
 extern const struct attribute query_active_cluster;
 struct query_node *query_resolve_place(struct query_reader *reader, enum query_operator comparison,
                                        const struct word *value);

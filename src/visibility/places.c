@@ -1,8 +1,9 @@
 /* places.c - where runs are active, as part of a query. See query.h.
  *
  * ActiveCluster is no column: it moves with the domain, not with the run. So a comparison with it
- * becomes comparisons with what a run belongs to, which never changes: of the places that the caller
- * knows, those of the cluster. In a domain that has one place for all, every run is there. */
+ * becomes comparisons with what a run belongs to, which never changes: of the places that the
+ * caller knows, those of the cluster. In a domain that has one place for all, every run is there.
+ */
 #include "base/check.h"
 #include "visibility/language.h"
 
@@ -62,8 +63,10 @@ at_cluster(struct query_reader *reader, struct slice cluster, const struct word 
     }
     reader->comparisons += 2 * count;
     if (reader->comparisons > QUERY_COMPARISONS_MAX) {
-        query_fail(reader, value, "Invalid query. %zu cluster attributes are active there, more "
-                   "than a query can name; ask by ClusterAttributeScope", count);
+        query_fail(reader, value,
+                   "Invalid query. %zu cluster attributes are active there, more "
+                   "than a query can name; ask by ClusterAttributeScope",
+                   count);
         return NULL;
     }
     return count == 0 ? every_run(reader, false)

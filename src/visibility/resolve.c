@@ -18,8 +18,7 @@ query_resolve_name(struct query_reader *reader, const struct word *name)
 {
     const char *text = arena_text_of(reader->arena, name->value);
     const struct attribute *attribute = attribute_find(reader->attributes, text);
-    if (attribute == NULL && reader->places != NULL &&
-        strcmp(text, query_active_cluster.name) == 0)
+    if (attribute == NULL && reader->places != NULL && strcmp(text, query_active_cluster.name) == 0)
         return &query_active_cluster;
     if (attribute == NULL) /* Cadence's whole message (B-015): the name is the place */
         reader->err =
