@@ -37,10 +37,11 @@ find_attribute(const API(Domain) *domain, const struct cluster_attribute *attrib
     return entry == NULL ? NULL : entry->value;
 }
 
+/* `group` NULL: seen from nowhere. */
 static enum active_status
 status_of(const char *cluster_name, const struct cluster_group *group)
 {
-    bool is_here = strcmp(cluster_name, group->current->name) == 0;
+    bool is_here = group != NULL && strcmp(cluster_name, group->current->name) == 0;
     return is_here ? ACTIVE_HERE : ACTIVE_ELSEWHERE;
 }
 
@@ -59,12 +60,12 @@ active_for_attribute(const API(Domain) *domain, const struct cluster_attribute *
                                    .failover_version = info->failover_version};
 }
 
-struct active_cluster
-domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
-              const struct cluster_group *group)
+static struct active_cluster
+find_active(const struct domain *domain, const struct cluster_attribute *attribute,
+            const struct cluster_group *group)
 {
     const STORED(DomainRecord) *record = domain->record;
-    check(record->domain != NULL && group->current != NULL);
+    check(record->domain != NULL && (group == NULL || group->current != NULL));
     if (attribute != NULL && attribute->scope != NULL)
         return active_for_attribute(record->domain, attribute, group);
     if (!record->domain->is_global_domain) /* nobody else has it */
@@ -79,6 +80,20 @@ domain_active(const struct domain *domain, const struct cluster_attribute *attri
     if (active.status == ACTIVE_HERE && record->failover_end_time != 0)
         active.status = ACTIVE_PENDING; /* the end time is known only where the domain moves to */
     return active;
+}
+
+struct active_cluster
+domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
+              const struct cluster_group *group)
+{
+    check(group != NULL);
+    return find_active(domain, attribute, group);
+}
+
+struct active_cluster
+domain_find_active(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return find_active(domain, attribute, NULL);
 }
 
 /* --- runs that have nothing but versions ---- */
@@ -159,12 +174,17 @@ cluster_attribute_equals(const struct cluster_attribute *one, const struct clust
     return strcmp(one->scope, other->scope) == 0 && strcmp(one->name, other->name) == 0;
 }
 
+bool
+domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return attribute->scope == NULL || find_attribute(domain->record->domain, attribute) != NULL;
+}
+
 struct cluster_attribute
 domain_choose_attribute(const struct domain *domain, const struct cluster_group *group)
 {
     struct cluster_attribute region = {REGION_SCOPE, group->current->region};
-    if (group->region_count == 0 || region.name == NULL ||
-        find_attribute(domain->record->domain, &region) == NULL)
+    if (group->region_count == 0 || region.name == NULL || !domain_has_attribute(domain, &region))
         return (struct cluster_attribute){0};
     return region;
 }

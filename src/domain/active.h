@@ -41,6 +41,9 @@ struct active_cluster {
 struct active_cluster domain_active(const struct domain *domain,
                                     const struct cluster_attribute *attribute,
                                     const struct cluster_group *group);
+/* The same as seen from nowhere: the status is ACTIVE_ELSEWHERE where somebody is active. */
+struct active_cluster domain_find_active(const struct domain *domain,
+                                         const struct cluster_attribute *attribute);
 /* The same for a run whose last event has the version `last_version`, -1: it has none. That is
  * looked at only for a run without an attribute in a domain that is active in no cluster of its own
  * (its active cluster name is empty: a domain with regions alone). Such a run goes on in the
@@ -59,6 +62,8 @@ bool cluster_attribute_equals(const struct cluster_attribute *one,
  * the group has regions and the domain has that one; else nothing. */
 struct cluster_attribute domain_choose_attribute(const struct domain *domain,
                                                  const struct cluster_group *group);
+/* Has the domain this attribute? A run that belongs to none has nothing to find. */
+bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
 /* Has the domain attributes of its own (is it active-active)? */
 bool domain_is_active_active(const struct domain *domain);
 /* The clusters that an active-active domain's attributes are active in, each once, by name; none

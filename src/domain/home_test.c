@@ -28,15 +28,14 @@ static const char regions_group[] =
     "    cluster2: {initialFailoverVersion: 4, region: us-east, rpcAddress: 'c:1'}\n"
     "    cluster3: {initialFailoverVersion: 6, region: eu-west, rpcAddress: 'd:1'}\n";
 
-static const char cities_group[] =
-    "clusterGroupMetadata:\n"
-    "  primaryClusterName: cluster0\n"
-    "  currentClusterName: cluster0\n"
-    "  failoverVersionIncrement: 10\n"
-    "  clusterGroup:\n"
-    "    cluster0: {initialFailoverVersion: 0, rpcAddress: 'a:1'}\n"
-    "    cluster1: {initialFailoverVersion: 1, rpcAddress: 'b:1'}\n"
-    "    cluster2: {initialFailoverVersion: 2, rpcAddress: 'c:1'}\n";
+static const char cities_group[] = "clusterGroupMetadata:\n"
+                                   "  primaryClusterName: cluster0\n"
+                                   "  currentClusterName: cluster0\n"
+                                   "  failoverVersionIncrement: 10\n"
+                                   "  clusterGroup:\n"
+                                   "    cluster0: {initialFailoverVersion: 0, rpcAddress: 'a:1'}\n"
+                                   "    cluster1: {initialFailoverVersion: 1, rpcAddress: 'b:1'}\n"
+                                   "    cluster2: {initialFailoverVersion: 2, rpcAddress: 'c:1'}\n";
 
 /* A domain in all clusters of a group. */
 struct home {
@@ -70,8 +69,8 @@ home_of(const char *group, const char *active, const char *attributes)
 {
     static const struct config_environment no_environment;
     struct home home = {.arena = arena_new(0), .rules = sample_rules(EAST), .moment = 1};
-    EXPECT_OK(config_parse(slice_text(group), "group.yaml", &no_environment, home.arena,
-                           &home.config));
+    EXPECT_OK(
+        config_parse(slice_text(group), "group.yaml", &no_environment, home.arena, &home.config));
     EXPECT_OK(cluster_group_load(home.config, home.arena, &home.group));
     home.rules.group = home.group;
     API(RegisterDomainRequest) *request = sample_register(EAST, attributes, home.arena);
@@ -79,14 +78,12 @@ home_of(const char *group, const char *active, const char *attributes)
     request->n_clusters = home.group->count;
     request->clusters = arena_zalloc(home.arena, request->n_clusters, sizeof(void *));
     for (size_t i = 0; i < request->n_clusters; i++) {
-        request->clusters[i] =
-            message_new(home.arena, API_TYPE(cluster_replication_configuration));
+        request->clusters[i] = message_new(home.arena, API_TYPE(cluster_replication_configuration));
         request->clusters[i]->cluster_name = (char *)home.group->clusters[i].name;
     }
     struct domain_moment moment = sample_moment(home.moment);
     struct domain_decision decision;
-    EXPECT_OK(
-        domain_decide_register(NULL, request, &home.rules, &moment, home.arena, &decision));
+    EXPECT_OK(domain_decide_register(NULL, request, &home.rules, &moment, home.arena, &decision));
     home_adopt(&home, &decision);
     return home;
 }
