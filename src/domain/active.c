@@ -53,10 +53,11 @@ find_attribute(const API(ActiveClusters) *clusters, const struct cluster_attribu
     return entry == NULL ? NULL : entry->value;
 }
 
+/* `group` NULL: seen from nowhere. */
 static enum active_status
 status_of(const char *cluster_name, const struct cluster_group *group)
 {
-    bool is_here = strcmp(cluster_name, group->current->name) == 0;
+    bool is_here = group != NULL && strcmp(cluster_name, group->current->name) == 0;
     return is_here ? ACTIVE_HERE : ACTIVE_ELSEWHERE;
 }
 
@@ -100,14 +101,28 @@ active_for_attribute(const struct domain *domain, const struct cluster_attribute
     return active_nowhere;
 }
 
+static struct active_cluster
+find_active(const struct domain *domain, const struct cluster_attribute *attribute,
+            const struct cluster_group *group)
+{
+    check(domain->record->domain != NULL && (group == NULL || group->current != NULL));
+    if (attribute != NULL && attribute->scope != NULL)
+        return active_for_attribute(domain, attribute, group);
+    return active_by_default(domain->record, group);
+}
+
 struct active_cluster
 domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
               const struct cluster_group *group)
 {
-    check(domain->record->domain != NULL && group->current != NULL);
-    if (attribute != NULL && attribute->scope != NULL)
-        return active_for_attribute(domain, attribute, group);
-    return active_by_default(domain->record, group);
+    check(group != NULL);
+    return find_active(domain, attribute, group);
+}
+
+struct active_cluster
+domain_find_active(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return find_active(domain, attribute, NULL);
 }
 
 /* --- runs that have nothing but versions ---- */
@@ -189,12 +204,18 @@ cluster_attribute_equals(const struct cluster_attribute *one, const struct clust
     return strcmp(one->scope, other->scope) == 0 && strcmp(one->name, other->name) == 0;
 }
 
+bool
+domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return attribute->scope == NULL ||
+           find_attribute(domain->record->domain->active_clusters, attribute) != NULL;
+}
+
 struct cluster_attribute
 domain_choose_attribute(const struct domain *domain, const struct cluster_group *group)
 {
     struct cluster_attribute region = {REGION_SCOPE, group->current->region};
-    if (group->region_count == 0 || region.name == NULL ||
-        find_attribute(domain->record->domain->active_clusters, &region) == NULL)
+    if (group->region_count == 0 || region.name == NULL || !domain_has_attribute(domain, &region))
         return (struct cluster_attribute){0};
     return region;
 }

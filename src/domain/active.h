@@ -43,6 +43,9 @@ struct active_cluster {
 struct active_cluster domain_active(const struct domain *domain,
                                     const struct cluster_attribute *attribute,
                                     const struct cluster_group *group);
+/* The same as seen from nowhere: the status is ACTIVE_ELSEWHERE where somebody is active. */
+struct active_cluster domain_find_active(const struct domain *domain,
+                                         const struct cluster_attribute *attribute);
 /* The same for a run whose last event has the version `last_version`, -1: it has none. That is
  * looked at only for a run without an attribute in a domain that is active in no cluster of its own
  * (its active cluster name is empty: a domain with regions alone). Such a run goes on in the
@@ -61,6 +64,8 @@ bool cluster_attribute_equals(const struct cluster_attribute *one,
  * the group has regions and the domain has that one; else nothing. */
 struct cluster_attribute domain_choose_attribute(const struct domain *domain,
                                                  const struct cluster_group *group);
+/* Has the domain this attribute? A run that belongs to none has nothing to find. */
+bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
 /* Where something of a domain is active. */
 struct domain_place {
     const char *scope, *name; /* the attribute; NULL: the domain itself */
