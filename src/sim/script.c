@@ -39,11 +39,13 @@ begin_domain(struct script *script)
     struct error *err = NULL;
     do {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_register(&call,
-                            &(struct load_registration){.name = SCRIPT_DOMAIN,
-                                                        .is_global = true,
-                                                        .cluster_count = script->domain_clusters,
-                                                        .active_cluster = "cluster0"});
+        err = load_register(
+            &call, &(struct load_registration){.name = SCRIPT_DOMAIN,
+                                               .is_global = true,
+                                               .cluster_count = script->domain_clusters,
+                                               .active_cluster = "cluster0",
+                                               .attributes = script->attributes,
+                                               .attribute_count = script->attribute_count});
         fiber_set_deadline(NEVER);
         script_sleep(script, NS_PER_S);
     } while (err != NULL);
@@ -149,15 +151,21 @@ struct setting {
     const char *config; /* added to everybody's; NULL: nothing */
     uint32_t shards;    /* of all but the first cluster; 0: as usual */
     bool has_system_domains;
+    const struct script_attributes *attributes; /* NULL: none */
 };
 
 static void
 play(const struct setting *setting, void (*run)(struct script *script))
 {
     struct sim sim;
+    static const struct script_attributes none = {.is_forwarded = true};
     unsigned clusters = setting->clusters, domain_clusters = setting->domain_clusters;
+    const struct script_attributes *attributes =
+        setting->attributes == NULL ? &none : setting->attributes;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
     sim.has_system_domains = setting->has_system_domains;
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
     for (unsigned i = 0; i < sim.count; i++) {
         if (setting->config != NULL)
             sim.hosts[i].config =
@@ -167,6 +175,8 @@ play(const struct setting *setting, void (*run)(struct script *script))
     }
     struct script script = {.sim = &sim,
                             .run = run,
+                            .attributes = attributes->all,
+                            .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
     host_start(sim.client, script_main, &script);
     bool has_ended = true;
@@ -202,10 +212,21 @@ script_play_uneven(uint32_t shards, void (*run)(struct script *script))
     play(&(struct setting){.clusters = 2, .shards = shards}, run);
 }
 
+#define NOTHING_FORWARDED "dcRedirectionPolicy: {policy: noop}\n"
+
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters, .config = "dcRedirectionPolicy: {policy: noop}\n"},
+    play(&(struct setting){.clusters = clusters, .config = NOTHING_FORWARDED}, run);
+}
+
+void
+script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                       void (*run)(struct script *script))
+{
+    play(&(struct setting){.clusters = clusters,
+                           .config = attributes->is_forwarded ? NULL : NOTHING_FORWARDED,
+                           .attributes = attributes},
          run);
 }
 
