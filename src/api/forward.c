@@ -317,7 +317,8 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
     if (found->is_unknown) /* who answers it here says what is wrong, unless it may come yet */
-        found->status = hold_is_draining(api, domain) ? ACTIVE_PENDING : ACTIVE_UNKNOWN_ATTRIBUTE;
+        found->status =
+            hold_is_draining_to_here(api, domain) ? ACTIVE_PENDING : ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 
 bool
@@ -498,7 +499,7 @@ may_forward(const struct rpc_call *call, const struct subject *subject, bool *is
 {
     const struct api *api = api_of(call);
     *is_forced = subject->method->is_held && hold_is_enabled(api, subject->domain) &&
-                 hold_is_draining(api, subject->domain);
+                 hold_is_draining(subject->domain);
     if (api_is_forwarded(call))
         return false;
     return *is_forced ||
@@ -536,6 +537,6 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     if (method->reach == REACH_NEVER)
         return handle(call);
     if (method->is_held && find_subject(call, &subject) && hold_is_enabled(api, subject.domain))
-        return hold_serve(call, hold_is_draining(api, subject.domain), handle);
+        return hold_serve(call, hold_is_draining(subject.domain), handle);
     return forward_serve(call, handle);
 }

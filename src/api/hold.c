@@ -12,14 +12,16 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/drain.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "wire/errors.h"
 
-#define ANSWER_TIME (100 * NS_PER_MS) /* before its deadline a caller is told that it was in vain  \
-                                       */
-#define RETRY_PAUSE (5 * NS_PER_MS)   /* until a shard has heard what its loop knows */
+#define ANSWER_TIME                                                                                \
+    (100 * NS_PER_MS)               /* before its deadline a caller is told that it was in vain    \
+                                     */
+#define RETRY_PAUSE (5 * NS_PER_MS) /* until a shard has heard what its loop knows */
 
 /* --- what is held of a domain, on its loop ---- */
 
@@ -59,7 +61,7 @@ is_draining_here(const struct domain *domain, const struct hold *hold)
     if (domain == NULL)
         return false;
     if (hold->subject.is_unknown)
-        return hold_is_draining(hold->api, domain);
+        return hold_is_draining_to_here(hold->api, domain);
     return domain_active(domain, &hold->subject.attribute, group).status == ACTIVE_PENDING;
 }
 
@@ -265,9 +267,18 @@ hold_is_enabled(const struct api *api, const struct domain *domain)
 }
 
 bool
-hold_is_draining(const struct api *api, const struct domain *domain)
+hold_is_draining(const struct domain *domain)
 {
-    return domain->record->failover_end_time != 0;
+    return domain->record->n_drains > 0;
+}
+
+bool
+hold_is_draining_to_here(const struct api *api, const struct domain *domain)
+{
+    for (size_t i = 0; i < domain->record->n_drains; i++)
+        if (drain_is_to_here(domain->record->drains[i], api->options.group))
+            return true;
+    return false;
 }
 
 static void

@@ -29,8 +29,9 @@ struct hold_subject {
 /* Does the call, of a method that may wait, wait if its domain drains? No yield. */
 bool hold_is_enabled(const struct api *api, const struct domain *domain);
 /* Is a graceful failover of the domain, or of an attribute, under way, as far as this cluster
- * knows? No yield. */
-bool hold_is_draining(const struct api *api, const struct domain *domain);
+ * knows? `to_here`: one to this cluster. No yield. */
+bool hold_is_draining(const struct domain *domain);
+bool hold_is_draining_to_here(const struct api *api, const struct domain *domain);
 /* Answers the call, when its domain drains no more; `may_drain`: as far as this loop knows it does.
  * Yields. Errors: the handler's; ERR_SERVICE_BUSY (it may be tried again, nothing was written);
  * ERR_CANCELLED. */

@@ -144,12 +144,15 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL;
 }
 
+#define UNFORWARDED "dcRedirectionPolicy: {policy: noop}\n"
+
 static void
-play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
-     void (*run)(struct script *script))
+play_set(const char *dynamic, unsigned clusters, unsigned domain_clusters, const char *config,
+         uint32_t shards, void (*run)(struct script *script))
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    sim.dynamic = dynamic;
     for (unsigned i = 0; i < sim.count; i++) {
         sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
         sim.hosts[i].shards = i == 0 ? 0 : shards;
@@ -170,6 +173,19 @@ play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t s
     EXPECT(has_ended);
 }
 
+static void
+play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
+     void (*run)(struct script *script))
+{
+    play_set(NULL, clusters, domain_clusters, config, shards, run);
+}
+
+void
+script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script))
+{
+    play_set(dynamic, 2, 0, is_forwarded ? "" : UNFORWARDED, 0, run);
+}
+
 void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
@@ -185,7 +201,7 @@ script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
+    play(clusters, 0, UNFORWARDED, 0, run);
 }
 
 /* --- clients ---- */

@@ -35,6 +35,8 @@ void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */
 void script_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
+/* The same in a group of two, with dynamic settings of both. */
+void script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script));
 
 /* Calls; must go well unless they return the error. */
 #define script_call(script, cluster, path, request, type, response)                                \
