@@ -267,6 +267,8 @@
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
       "Records of operators' calls that are kept.")                                                \
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
-      "Schedules of the domain fire. (Cadence: false.)")
+      "Schedules of the domain fire. (Cadence: false.)")                                           \
+    X(DYNAMIC_GRACEFUL_FAILOVER, "system.enableGracefulFailover", KEY_FLAG, "true", "",            \
+      "Shards write markers for graceful failovers; without them these end by their timeouts.")
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/drain.h"
 #include "wire/maps.h"
 
 bool
@@ -36,23 +37,27 @@ find_attribute(const API(Domain) *domain, const struct cluster_attribute *attrib
 }
 
 static enum active_status
-status_of(const char *cluster_name, const struct cluster_group *group)
+status_of(const struct domain *domain, const struct cluster_attribute *attribute,
+          const char *cluster_name, const struct cluster_group *group)
 {
-    bool is_here = strcmp(cluster_name, group->current->name) == 0;
-    return is_here ? ACTIVE_HERE : ACTIVE_ELSEWHERE;
+    if (strcmp(cluster_name, group->current->name) != 0)
+        return ACTIVE_ELSEWHERE;
+    const STORED(Drain) *drain = domain_find_drain(domain, attribute);
+    return drain != NULL && drain_is_to_here(drain, group) ? ACTIVE_PENDING : ACTIVE_HERE;
 }
 
 static struct active_cluster
-active_for_attribute(const API(Domain) *domain, const struct cluster_attribute *attribute,
+active_for_attribute(const struct domain *domain, const struct cluster_attribute *attribute,
                      const struct cluster_group *group)
 {
-    const API(ActiveClusterInfo) *info = find_attribute(domain, attribute);
+    const API(ActiveClusterInfo) *info = find_attribute(domain->record->domain, attribute);
     if (info == NULL)
         return (struct active_cluster){
             .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
-    return (struct active_cluster){.status = status_of(info->active_cluster_name, group),
-                                   .cluster_name = info->active_cluster_name,
-                                   .failover_version = info->failover_version};
+    return (struct active_cluster){
+        .status = status_of(domain, attribute, info->active_cluster_name, group),
+        .cluster_name = info->active_cluster_name,
+        .failover_version = info->failover_version};
 }
 
 struct active_cluster
@@ -62,15 +67,13 @@ domain_active(const struct domain *domain, const struct cluster_attribute *attri
     const STORED(DomainRecord) *record = domain->record;
     check(record->domain != NULL && group->current != NULL);
     if (attribute != NULL && attribute->scope != NULL)
-        return active_for_attribute(record->domain, attribute, group);
+        return active_for_attribute(domain, attribute, group);
     if (!record->domain->is_global_domain) /* nobody else has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
                                        .failover_version = FAILOVER_VERSION_LOCAL};
-    struct active_cluster active = {.status = status_of(record->domain->active_cluster_name, group),
-                                    .cluster_name = record->domain->active_cluster_name,
-                                    .failover_version = record->domain->failover_version};
-    if (active.status == ACTIVE_HERE && record->failover_end_time != 0)
-        active.status = ACTIVE_PENDING; /* the end time is known only where the domain moves to */
-    return active;
+    return (struct active_cluster){
+        .status = status_of(domain, NULL, record->domain->active_cluster_name, group),
+        .cluster_name = record->domain->active_cluster_name,
+        .failover_version = record->domain->failover_version};
 }
