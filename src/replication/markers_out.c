@@ -41,13 +41,11 @@ add_markers(const struct domain *domain, const struct cluster_group *group, stru
             message_new(arena, ADMIN_TYPE(failover_marker_attributes));
         marker->domain_id = arena_text(arena, domain->id);
         marker->failover_version = due[i].failover_version;
-        marker->creation_time =
-            presence_make_timestamp(arena, domain->record->last_updated_time);
+        marker->creation_time = presence_make_timestamp(arena, domain->record->last_updated_time);
         marker->scope = arena_text(arena, due[i].scope);
         marker->name = arena_text(arena, due[i].name);
         ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
-        task->task_type =
-            ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_FAILOVER_MARKER);
+        task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_FAILOVER_MARKER);
         task->source_task_id = domain->record->failover_notification_version + 1;
         task->creation_time = marker->creation_time;
         task->attributes_case =
@@ -72,24 +70,24 @@ markers_read(const struct replication *replication, const struct cluster *cluste
     const struct replication_options *options = &replication->options;
     struct markers_list markers = {0};
     struct domain *found[PAGE_DOMAINS];
-    size_t count = PAGE_DOMAINS;
+    size_t count = 0;
     *page = (struct replication_page){.last = domains_notification_version(options->domains)};
     if (after >= 0 && (uint64_t)after == page->last)
         return; /* as nearly always */
-    for (const char *name = ""; count == PAGE_DOMAINS; name = found[count - 1]->name) {
-        count = domains_list(options->domains, name, found, PAGE_DOMAINS);
+    do {
+        const char *last = count == 0 ? "" : found[count - 1]->name;
+        count = domains_list(options->domains, last, found, PAGE_DOMAINS);
         for (size_t i = 0; i < count; i++) {
             bool is_new = found[i]->record->failover_notification_version >= after ||
                           (uint64_t)after > page->last; /* it knew an older copy of our store */
             if (is_new && found[i]->record->n_drains > 0 && has_cluster(found[i], cluster))
                 add_markers(found[i], options->group, arena, &markers);
         }
-    }
+    } while (count == PAGE_DOMAINS);
     if (markers.list.count == 0)
         return;
     qsort(markers.list.items, markers.list.count, sizeof markers.list.items[0], compare_tasks);
     page->tasks = arena_zalloc(arena, markers.list.count, sizeof page->tasks[0]);
     for (; page->count < markers.list.count; page->count++)
-        page->tasks[page->count] =
-            message_encode(arena, &markers.list.items[page->count]->base);
+        page->tasks[page->count] = message_encode(arena, &markers.list.items[page->count]->base);
 }

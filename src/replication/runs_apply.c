@@ -5,11 +5,12 @@
  * waits for a fiber, or for its next try. What is done leaves the stream, and the acknowledged row
  * is the one before the first that is left.
  *
- * The marker of a failover is about what came before it: it is a queue of its own, which waits until
- * no message of its domain is before it in its stream.
+ * The marker of a failover is about what came before it: it is a queue of its own, which waits
+ * until no message of its domain is before it in its stream.
  *
  *   1. A message is in its stream until it is applied, known, or durably parked.
- *   2. A queue is in `ready`, waits with its timer or for others, or has a fiber; never two of them.
+ *   2. A queue is in `ready`, waits with its timer or for others, or has a fiber; never two of
+ * them.
  *   3. A marker's `before` counts the messages of its domain that are before it in its stream. */
 #include "replication/runs_apply.h"
 
@@ -87,7 +88,7 @@ struct applier {
     uint32_t stream_count;
     uint32_t told_count; /* shards that the source says to have; 0: it says nothing */
     uint64_t sequence;   /* of the newest message */
-    struct map *queues; /* domain id, NUL, workflow id → struct queue */
+    struct map *queues;  /* domain id, NUL, workflow id → struct queue */
     struct list ready;
     struct list workers;
     unsigned worker_count;
@@ -434,9 +435,9 @@ work(struct queue *queue, struct arena *arena)
     if (queue->since == 0)
         queue->since = clock_monotonic();
     fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
-    enum applied applied =
-        is_marker(item) ? work_marker(applier, item, arena, &cause)
-                        : apply_task(&applier->world, item->task, false, arena, &cause);
+    enum applied applied = is_marker(item)
+                               ? work_marker(applier, item, arena, &cause)
+                               : apply_task(&applier->world, item->task, false, arena, &cause);
     if (applied != APPLIED && !is_marker(item) && is_hopeless(queue, applied)) {
         fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
         struct error *err = park(applier, item, cause, arena);

@@ -40,10 +40,10 @@ void applier_wait_room(struct applier *applier);
 
 /* How applying one message ended. */
 enum applied {
-    APPLIED,     /* it is part of what is here, or needs not be */
-    APPLY_AGAIN, /* not now */
-    APPLY_LACKS, /* events are missing, and the peer cannot be asked for them just now */
-    APPLY_NEVER, /* it is wrong */
+    APPLIED,       /* it is part of what is here, or needs not be */
+    APPLY_AGAIN,   /* not now */
+    APPLY_LACKS,   /* events are missing, and the peer cannot be asked for them just now */
+    APPLY_NEVER,   /* it is wrong */
     APPLY_BLOCKED, /* a marker: something before it is parked */
 };
 /* Who is asked, who is told. */

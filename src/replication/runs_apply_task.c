@@ -304,7 +304,8 @@ apply_any(struct walk *walk, const ADMIN(ReplicationTask) *task, bool is_forced,
 {
     const char *domain_id = task_domain(task);
     if (domain_id == NULL ||
-        task->attributes_case == ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES))
+        task->attributes_case ==
+            ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES))
         return NULL; /* nothing that concerns runs */
     bool is_ours = false;
     struct error *err = check_domain(walk->world, domain_id, arena, &is_ours);

@@ -92,8 +92,7 @@ is_awaited(const struct apply_world *world, const ADMIN(FailoverMarkerAttributes
     if (domain == NULL ||
         cluster_group_of_version(world->group, marker->failover_version) != world->group->current)
         return false;
-    if (domain_active(domain, &attribute, world->group).failover_version <
-        marker->failover_version)
+    if (domain_active(domain, &attribute, world->group).failover_version < marker->failover_version)
         return true;
     const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
     return drain != NULL && drain->failover_version == marker->failover_version &&

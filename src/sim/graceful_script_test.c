@@ -9,7 +9,7 @@
  * as it becomes durable: one marker in each shard, and no event of the old version behind it. */
 #include "sim/script.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cadenza/storage/v1/run.pb-c.h"
@@ -68,8 +68,7 @@ see_row(void *context, struct partition partition, enum row_kind kind, struct sl
         return;
     struct arena *arena = arena_new(0);
     STORED(ReplicationRow) *row = NULL;
-    EXPECT_OK(
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(replication_row), value, &row));
+    EXPECT_OK(message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(replication_row), value, &row));
     EXPECT(partition.number < SHARDS_MAX);
     if (row->type == TYPE(MARKER))
         test->markers[partition.number]++;
@@ -254,10 +253,18 @@ count_signals(const API(History) *history, const char *name)
     for (size_t i = 0; history != NULL && i < history->n_events; i++) {
         const API(HistoryEvent) *event = history->events[i];
         if (event->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED))
-            count += strcmp(event->workflow_execution_signaled_event_attributes->signal_name,
-                            name) == 0;
+            count +=
+                strcmp(event->workflow_execution_signaled_event_attributes->signal_name, name) == 0;
     }
     return count;
+}
+
+/* One that is asked waits until it was. */
+static bool
+is_to_end(const char *id, const API(History) *history)
+{
+    bool was_asked = strcmp(id, "asked") != 0 || count_signals(history, "external") > 0;
+    return was_asked && count_signals(history, "end") > 0;
 }
 
 /* What a worker decides by what it sees. */
@@ -268,15 +275,14 @@ decide(struct script *script, const API(PollForDecisionTaskResponse) *task,
     const char *id = task->workflow_execution->workflow_id;
     const API(History) *history = task->history;
     size_t count = 0;
-    bool has_asked =
-        count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)) > 0;
+    bool has_asked = count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)) > 0;
     bool has_timer = count_events(history, EVENT(TIMER_STARTED)) > 0;
     if (strcmp(id, "asking") == 0 && !has_asked) {
         decisions[count++] = decide_external(script);
         decisions[count++] = decide_child(script);
     } else if (strcmp(id, "timed") == 0 && !has_timer) {
         decisions[count++] = decide_timer(script);
-    } else if (strcmp(id, CHILD) == 0 || count_signals(history, "end") > 0) {
+    } else if (strcmp(id, CHILD) == 0 || is_to_end(id, history)) {
         decisions[count++] = script_complete_workflow(script);
     }
     return count;
@@ -366,8 +372,8 @@ begin_runs(struct script *script)
         else if (strcmp(id, "asking") == 0)
             asking = task;
         else
-            EXPECT_OK(script_complete(script, SOURCE, task, decisions,
-                                      decide(script, task, decisions)));
+            EXPECT_OK(
+                script_complete(script, SOURCE, task, decisions, decide(script, task, decisions)));
     }
     script_start(script, SOURCE, "fresh");
     return asking;

@@ -14,7 +14,7 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define PAGE_ROWS  256
+#define PAGE_ROWS   256
 #define ROOM_DELAY  NS_PER_MS        /* until there is room for another commit */
 #define RETRY_DELAY (50 * NS_PER_MS) /* of a walk that a marker waits for */
 

@@ -114,7 +114,8 @@ markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before
     const struct shard_options *options = &tenure->shard->options;
     /* The version that the failover found. */
     if ((uint64_t)domain->record->failover_notification_version < before ||
-        domain->record->n_drains == 0 || !dynamic_flag(options->dynamic, DYNAMIC_GRACEFUL_FAILOVER))
+        domain->record->n_drains == 0 ||
+        !dynamic_flag(options->dynamic, DYNAMIC_GRACEFUL_FAILOVER, NULL))
         return;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_marker *markers;

@@ -149,8 +149,7 @@ view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers, struct a
 {
     struct domains *domains = tenure->shard->options.domains;
     struct view *view = &tenure->view;
-    *view =
-        (struct view){.handled = version, .failovers = failovers, .missed_from = version};
+    *view = (struct view){.handled = version, .failovers = failovers, .missed_from = version};
     struct error *err = NULL;
 #ifndef CADENZA_PLANT_shard_taken_too_early
     err = domains_reach(domains, version, arena);
