@@ -107,8 +107,17 @@ figures_init(struct shard *shard)
     for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
         figures->foreign[i] =
             metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
+    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
+                                              "Markers of failovers that were put later.", NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
+}
+
+void
+figures_marker_failed(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.markers_failed, 1);
 }
 
 void
