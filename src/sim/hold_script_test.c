@@ -157,19 +157,25 @@ terminate_later(struct callers *callers, struct script *script, unsigned cluster
                terminate_workflow_execution_response);
 }
 
-/* The domain begins to move to cluster 1, which takes DRAIN. The monotonic end. */
-static int64_t
-begin_drain(struct script *script)
+static void
+ask_for_drain(struct script *script, unsigned to, int64_t seconds)
 {
     API(FailoverDomainRequest) *request =
         message_new(script->arena, API_TYPE(failover_domain_request));
     API(FailoverDomainResponse) *response = NULL;
     request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name = "cluster1";
-    request->failover_timeout = presence_make_duration(script->arena, DRAIN / NS_PER_S);
-    int64_t end = clock_monotonic() + DRAIN;
-    EXPECT_OK(script_call(script, 1, "DomainAPI/FailoverDomain", request, failover_domain_response,
+    request->domain_active_cluster_name = arena_format(script->arena, "cluster%u", to);
+    request->failover_timeout = presence_make_duration(script->arena, seconds);
+    EXPECT_OK(script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
                           &response));
+}
+
+/* The domain begins to move to cluster 1, which takes DRAIN. The monotonic end. */
+static int64_t
+begin_drain(struct script *script)
+{
+    int64_t end = clock_monotonic() + DRAIN;
+    ask_for_drain(script, 1, DRAIN / NS_PER_S);
     script_sleep(script, NS_PER_S); /* cluster 0 has heard of it */
     return end;
 }
@@ -527,4 +533,87 @@ target_crashes(struct script *script)
 TEST(hold, nothing_of_a_call_that_waited_is_left_when_its_cluster_crashes)
 {
     script_play_set(NO_MARKERS, true, target_crashes);
+}
+
+/* --- all of it, with markers ---- */
+
+#define WRITERS    4
+#define WRITTEN    60
+#define DRAINS     6
+#define STORM_WORD "%u-%u"
+
+/* Signals one workflow all the time, at each cluster in turn. */
+struct writer {
+    struct script *script;
+    unsigned number;
+    const char *id;
+    struct latch *latch;
+};
+
+static void
+write_signals(void *argument)
+{
+    struct writer *writer = argument;
+    struct script *script = writer->script;
+    for (unsigned i = 0; i < WRITTEN; i++) {
+        const char *name = arena_format(script->arena, STORM_WORD, writer->number, i);
+        struct error *err = script_signal(script, (i + writer->number) % 2, writer->id, name);
+        if (err != NULL)
+            TEST_FAIL("signal %s at cluster%u: %s", name, (i + writer->number) % 2, err->message);
+        script_sleep(script, (int64_t)(1 + i % 7) * 10 * NS_PER_MS);
+    }
+    latch_done(writer->latch);
+}
+
+static bool
+is_drained_to(struct script *script, unsigned cluster)
+{
+    struct load_call call = {.clients = script->clients, .host = cluster, .arena = script->arena};
+    API(Domain) *domain = NULL;
+    fiber_set_deadline(clock_monotonic() + LONG);
+    EXPECT_OK(load_describe(&call, SCRIPT_DOMAIN, &domain));
+    fiber_set_deadline(NEVER);
+    return domain->failover_info == NULL &&
+           strcmp(domain->active_cluster_name, cluster == 0 ? "cluster0" : "cluster1") == 0;
+}
+
+static void
+calls_all_the_time(struct script *script)
+{
+    struct writer writers[WRITERS];
+    struct latch latch;
+    latch_init(&latch, WRITERS);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){
+            .script = script,
+            .number = i,
+            .id = arena_format(script->arena, "storm%u", i),
+            .latch = &latch,
+        };
+        script_start(script, 0, writers[i].id);
+        fiber_start("writer", write_signals, &writers[i]);
+    }
+    for (unsigned i = 0; i < DRAINS; i++) {
+        unsigned to = 1 - i % 2;
+        script_sleep(script, 300 * NS_PER_MS);
+        ask_for_drain(script, to, 60);
+        while (!is_drained_to(script, to))
+            script_sleep(script, 20 * NS_PER_MS);
+    }
+    latch_wait(&latch);
+    EXPECT(world_mark_count(script->sim->world, "call_held") > 0);
+    EXPECT_EQ(world_mark_count(script->sim->world, "history_forked"), 0);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        const char *expected = "";
+        for (unsigned n = 0; n < WRITTEN; n++)
+            expected =
+                arena_format(script->arena, "%s%s" STORM_WORD, expected, n == 0 ? "" : " ", i, n);
+        EXPECT_TEXT(signals_of(script, DRAINS % 2, writers[i].id), expected);
+        script_expect_same(script, writers[i].id);
+    }
+}
+
+TEST(hold, no_call_fails_is_lost_or_done_twice_while_a_domain_goes_there_and_back, "F-040")
+{
+    script_play(2, 0, calls_all_the_time);
 }
