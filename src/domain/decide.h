@@ -88,6 +88,22 @@ domain_decide_groups(const struct domain *current,
                      const struct domain_rules *rules, const struct domain_moment *moment,
                      struct arena *arena, struct domain_decision *decision);
 
+/* A graceful failover to this cluster is over: all shards of its source are ready, or it is time.
+ */
+struct drain_end {
+    const char *domain_id;
+    const char *scope, *name;         /* both "": the domain itself */
+    int64_t failover_version;         /* that it made */
+    STORED(FailoverRecord) *failover; /* its entry in the history, with how it ended; NULL: none */
+};
+/* What was pending is active; nothing changes if it is not pending any more, or with another
+ * version. */
+must_use struct error *domain_decide_drained(const struct domain *current,
+                                             const struct drain_end *end,
+                                             const struct domain_rules *rules,
+                                             const struct domain_moment *moment,
+                                             struct arena *arena, struct domain_decision *decision);
+
 /* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
  * of order, and the end is the same: the config part counts if its config version is newer, the
  * active cluster if the failover version is newer, each attribute if that attribute's version is

@@ -14,6 +14,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "config/dynamic.h"
 #include "domain/decide.h"
 #include "store/store.h"
@@ -25,6 +26,7 @@ struct domains_options {
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
+    struct metrics *metrics; /* NULL: nobody counts */
     /* What the cluster is configured to archive; the dynamic settings may switch it off. */
     struct archival_rule history_archival, visibility_archival;
     bool is_catching_up;      /* restored, and other clusters of the group may know more */
@@ -78,11 +80,15 @@ void domains_unlisten(struct domain_listener *listener);
 must_use struct error *domains_reach(struct domains *domains, uint64_t version,
                                      struct arena *arena);
 /* What a listener that has handled `after` has missed, up to what the calling loop knows when this
- * returns: how many failovers, and *reached. Read from the log; of what was trimmed each domain's
- * newest record counts. Any loop; yields. Errors: the store's. */
+ * returns: each record that a change left, how many failovers, and *reached. Read from the log; of
+ * what was trimmed each domain's newest record counts. Any loop; yields. Errors: the store's. */
+struct missed_visit {
+    void (*see)(void *context, const struct domain *domain); /* no yield; gone afterwards */
+    void *context;
+};
 must_use struct error *domains_read_missed(struct domains *domains, uint64_t after,
-                                           struct arena *arena, uint64_t *reached,
-                                           uint64_t *failovers);
+                                           const struct missed_visit *visit, struct arena *arena,
+                                           uint64_t *reached, uint64_t *failovers);
 
 /* --- changing: from any loop; yields. ------------------------------------------------------- */
 
@@ -185,6 +191,45 @@ must_use struct error *domains_purge_dead(struct domains *domains, uint64_t to_i
 /* Tries letters up to an id again; those that can be applied now are, and go; the others stay. */
 must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_id,
                                           struct arena *arena);
+
+/* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
+ */
+
+/* A shard of the source of a drain has told of its marker. */
+struct drain_ready {
+    const char *domain_id;
+    const char *scope, *name; /* both "": the domain itself */
+    int64_t failover_version; /* of the marker */
+    const char *source_cluster;
+    uint32_t source_shard, shard_count; /* of the source */
+    int64_t marker_time;                /* when it was made, wall clock of the source, ns */
+};
+/* Every row before the marker of that source shard is applied. Durable when it returns; a
+ * repetition changes nothing; one that nobody waits for (any more) is dropped. When it was the last
+ * one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known here
+ * yet: try again), the store's. */
+must_use struct error *domains_note_ready(struct domains *domains, const struct drain_ready *ready,
+                                          struct arena *arena);
+/* The marker came, but something before it is parked: `reason` says what, for people. Not counted,
+ * until domains_note_ready says otherwise. As above. */
+must_use struct error *domains_note_blocked(struct domains *domains,
+                                            const struct drain_ready *ready, const char *reason,
+                                            struct arena *arena);
+/* How far a drain to this cluster is. */
+struct drain_progress {
+    bool is_found; /* else it does not drain to here, and the rest means nothing */
+    int64_t failover_version, start_time, end_time;
+    uint32_t shard_count; /* of the source; 0: no marker came yet */
+    uint32_t ready_count;
+    uint32_t *pending; /* shards that are not ready */
+    size_t pending_count;
+    const char **blocked; /* "shard 3: ...": what is parked */
+    size_t blocked_count;
+};
+/* From any loop. Yields. */
+must_use struct error *domains_read_drain(struct domains *domains, const char *domain_id,
+                                          const char *scope, const char *name, struct arena *arena,
+                                          struct drain_progress *progress);
 
 /* --- failover history: any loop; yields
  * --------------------------------------------------------------- */

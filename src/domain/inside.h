@@ -56,6 +56,7 @@ struct domains {
     struct fiber *refresher;       /* NULL: none */
     struct cluster_groups *groups; /* one per loop, which owns it */
     struct fiber_mutex regrouping; /* who changes them */
+    struct drains *drains;         /* graceful failovers to here; NULL before they are read */
     unsigned loops;
     struct audience *audiences; /* one per loop, beside its book */
     struct book books[];        /* one per loop: what is durable */
@@ -109,6 +110,8 @@ struct wish {
                             const struct domain_moment *moment, struct domain_decision *decision);
     const char *source; /* the cluster that a fact came from; NULL: a client's wish */
     uint64_t letter;    /* the dead letter that goes when it is granted; 0: none */
+    /* What else goes with its commit, if it changes something; NULL: nothing. No yield. */
+    void (*add)(const struct wish *wish, struct batch *batch);
     struct arena *arena;
     struct domain *changed; /* the answer, one reference; NULL: nothing to show */
     struct error *err;
@@ -133,6 +136,15 @@ must_use struct error *groups_load(struct domains *domains, struct arena *arena)
 void groups_free(struct domains *domains);
 /* Looks whether another host has changed the cluster's. On loop 0. Yields. */
 must_use struct error *groups_refresh(struct domains *domains, struct arena *arena);
+
+/* --- drains.c ------------------------------------------------------------------------------------
+ */
+
+/* Follows the graceful failovers to here, when the domains were read. On loop 0. */
+void drains_open(struct domains *domains);
+/* Nothing begins any more; the fiber ends soon (latch `fibers`). */
+void drains_stop(struct domains *domains);
+void drains_free(struct domains *domains);
 
 /* --- rows.c: keys and values --------------------------------------------------------------------
  */

@@ -83,6 +83,8 @@ submit_decision(struct wish *wish, const struct domain_decision *decision)
     batch_add_change(batch, change, decision, wish->source != NULL);
     if (wish->letter != 0)
         batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, wish->arena));
+    if (wish->add != NULL)
+        wish->add(wish, batch);
     if (domains->options.refresh_interval == 0)
         follow_trim(domains, batch);
     change_submit(change, batch);

@@ -43,10 +43,11 @@ void applier_wait_room(struct applier *applier);
 
 /* How applying one message ended. */
 enum applied {
-    APPLIED,     /* it is part of what is here, or needs not be */
-    APPLY_AGAIN, /* not now */
-    APPLY_LACKS, /* events are missing, and the peer cannot be asked for them just now */
-    APPLY_NEVER, /* it is wrong */
+    APPLIED,       /* it is part of what is here, or needs not be */
+    APPLY_AGAIN,   /* not now */
+    APPLY_LACKS,   /* events are missing, and the peer cannot be asked for them just now */
+    APPLY_NEVER,   /* it is wrong */
+    APPLY_BLOCKED, /* a marker: something before it is parked */
 };
 /* Who is asked, who is told. */
 struct apply_world {
@@ -59,6 +60,18 @@ struct apply_world {
  * have this cluster (E-062). */
 enum applied apply_task(const struct apply_world *world, const ADMIN(ReplicationTask) *task,
                         bool is_forced, struct arena *arena, struct error **cause);
+/* The domain that a message is about; NULL: none. */
+const char *task_domain(const ADMIN(ReplicationTask) *task);
+
+/* Where a marker comes from. */
+struct marker_place {
+    const char *source;
+    uint32_t source_shard, shard_count; /* of the source */
+};
+/* The domain hears that all before the marker is applied (runs_marker.c). Yields. */
+enum applied apply_marker(const struct apply_world *world, const struct marker_place *place,
+                          const ADMIN(ReplicationTask) *task, struct arena *arena,
+                          struct error **cause);
 /* Reads a range of events from the source and applies them. *is_away: the source could not be
  * asked. Yields. Errors: ERR_ENTITY_NOT_EXISTS, the source has no such run; as
  * engine_apply_foreign; as the source says. */

@@ -83,6 +83,7 @@ open_domains(struct server *server, const struct archive_settings settings[2], s
         .visibility_archival = archival_rule(&settings[ARCHIVE_VISIBILITY]),
         .dynamic = server->options.dynamic,
         .log = server->options.log,
+        .metrics = server->options.metrics,
         .is_catching_up = is_catching_up,
         .refresh_interval = server->options.domain_refresh_interval,
     };

@@ -222,6 +222,7 @@ struct view {
     uint64_t handled;   /* notification version that steps are decided on: its batch is submitted */
     uint64_t failovers; /* that were handled up to there, in the shard's whole life */
     ticket_t ticket;    /* of the newest batch that moved it */
+    uint64_t missed_from; /* what the last owner had handled */
     /* What this loop has heard of since then. */
     uint64_t known, failovers_known;
     vector_of(struct domain *) changed; /* in order; one reference each */
@@ -289,6 +290,21 @@ struct replicating {
     struct list watches;         /* struct replication_watch */
 };
 
+/* --- markers of failovers (markers.c) ---- */
+
+/* One that the rows for other clusters do not have yet. */
+struct marker {
+    struct list node;
+    const char *domain_id, *scope, *name; /* lie behind it; the last two "": the domain itself */
+    int64_t failover_version;
+    int64_t creation_time;
+    uint64_t order; /* in which they were heard of */
+};
+struct markers {
+    struct list due; /* struct marker; the shard record has the same */
+    uint64_t newest; /* order */
+};
+
 /* --- tenures (shard.c) ---- */
 
 /* --- polls at hand (claims.c) ---- */
@@ -332,6 +348,7 @@ struct tenure {
     struct recent recent;
     struct replicating replicating;
     struct tenure_claims claims;
+    struct markers markers;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -372,6 +389,7 @@ struct figures {
     struct task_series tasks[FIGURE_TASKS];
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
     struct counter *homeless;
+    struct counter *markers_failed;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -472,6 +490,8 @@ void figures_alarm(struct shard *shard, const struct alarm *alarm);
 void figures_foreign(struct shard *shard, enum foreign_figure figure);
 /* A row is held that no cluster works off. */
 void figures_homeless(struct shard *shard);
+/* A marker that is due could not be put. */
+void figures_marker_failed(struct shard *shard);
 /* A run is durably closed. */
 void figures_closed(struct shard *shard, const struct run *run);
 
@@ -556,6 +576,27 @@ ticket_t tenure_write_buffered(struct tenure *tenure, struct workflow *workflow,
 /* If the domain has moved since that notification version: a fiber goes through its open runs. No
  * yield. */
 void handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version);
+/* The same in any case. When all runs are handed over, markers of the domain that were due before
+ * are put. */
+void handover_start(struct tenure *tenure, const char *domain_id);
+
+/* --- markers.c ---- */
+
+void markers_init(struct tenure *tenure);
+void markers_free(struct tenure *tenure);
+/* What the shard record says; and the other way. */
+void markers_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
+void markers_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
+/* A change of a domain is being handled: markers that it makes due, if it moved since that
+ * notification version, are part of the record from now on. */
+void markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before);
+/* Is one of the domain due? */
+bool markers_has(const struct tenure *tenure, const char *domain_id);
+/* Puts those that were heard of up to `order`, behind all that was submitted, and they are due no
+ * more. There is room. No yield. */
+void markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct arena *arena);
+/* The shard was taken: what the last owner left is gone on with. */
+void markers_resume(struct tenure *tenure);
 
 /* --- outbox.c ---- */
 
@@ -732,6 +773,9 @@ void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, st
 /* Rows of a step that is about to be submitted go into its batch. */
 struct step_batch;
 void replicate_put(const struct step_batch *commit);
+/* A row for all other clusters of the domain: it has moved. */
+void replicate_put_marker(struct tenure *tenure, const struct domain *domain,
+                          STORED(FailoverMarker) *marker, struct batch *batch);
 /* Names an activity among those that have rows in memory. */
 struct slice replicate_activity_key(const struct run_key *key, int64_t schedule_id,
                                     struct arena *arena);
@@ -747,6 +791,9 @@ struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number
                               API(HistoryEvent) *const *events, size_t count,
                               API(HistoryEvent) *const *begun, size_t begun_count,
                               struct arena *arena);
+/* The same about a marker. */
+struct slice replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number,
+                                     struct arena *arena);
 /* Does the domain have this cluster? */
 bool replicate_concerns(const struct domain *domain, const struct cluster *cluster);
 

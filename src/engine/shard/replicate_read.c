@@ -13,6 +13,7 @@
 #include "wire/presence.h"
 
 #define PAGE_ROWS     ((size_t)100)
+#define TYPE_MARKER   CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_MARKER
 #define TYPE_ACTIVITY CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_ACTIVITY
 
 /* One call. */
@@ -216,6 +217,11 @@ hydrate(struct tenure *tenure, const STORED(ReplicationRow) *row, uint64_t numbe
         struct arena *arena, struct slice *task)
 {
     *task = (struct slice){0};
+    if (row->type == TYPE_MARKER) {
+        if (row->marker != NULL)
+            *task = replicate_encode_marker(row, number, arena);
+        return NULL;
+    }
     bool is_activity = row->type == TYPE_ACTIVITY;
     return (is_activity ? hydrate_activity : hydrate_events)(tenure, row, number, arena, task);
 }

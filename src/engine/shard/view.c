@@ -58,6 +58,8 @@ view_adopt(struct tenure *tenure, struct arena *arena)
     if (view->changed.count > 1)
         mark("shard_handled_changes_together");
     uint64_t before = view->handled;
+    vector_each(domain, &view->changed)
+        markers_hear(tenure, *domain, before);
     view->handled = view->known;
     view->failovers = view->failovers_known;
 #ifndef CADENZA_PLANT_domain_version_unstored
@@ -134,12 +136,20 @@ shard_domain_version(const struct shard *shard)
 
 /* --- taking over ---- */
 
+/* What the last owner never heard of. */
+static void
+view_see_missed(void *context, const struct domain *domain)
+{
+    struct tenure *tenure = context;
+    markers_hear(tenure, domain, tenure->view.missed_from);
+}
+
 struct error *
 view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers, struct arena *arena)
 {
     struct domains *domains = tenure->shard->options.domains;
     struct view *view = &tenure->view;
-    *view = (struct view){.handled = version, .failovers = failovers};
+    *view = (struct view){.handled = version, .failovers = failovers, .missed_from = version};
     struct error *err = NULL;
 #ifndef CADENZA_PLANT_shard_taken_too_early
     err = domains_reach(domains, version, arena);
@@ -149,7 +159,8 @@ view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers, struct a
     version -= version > 0;
 #endif
     if (err == NULL)
-        err = domains_read_missed(domains, version, arena, &view->handled, &missed);
+        err = domains_read_missed(domains, version, &(struct missed_visit){view_see_missed, tenure},
+                                  arena, &view->handled, &missed);
     if (err != NULL)
         return error_wrap(err, "catching up with the domains");
     view->failovers += missed;

@@ -1,0 +1,455 @@
+/* graceful_script_test.c - a domain drains from one cluster to another: the markers, and what a
+ * crash does at every point in between.
+ *
+ * The scenario has one run of each kind that the hand-over could hurt: one that is idle, one with a
+ * started decision and what was taken meanwhile, one with a timer, one that is not decided yet, one
+ * that asks other shards for something in the middle of it. It is played without harm first, which
+ * counts the points at which a crash of a cluster makes a difference; then once for each of these,
+ * with a crash there. Clusters have different numbers of shards. The store of the source is watched
+ * as it becomes durable: one marker in each shard, and no event of the old version behind it. */
+#include "sim/script.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cadenza/storage/v1/run.pb-c.h"
+#include "store/key.h"
+
+#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
+#define TYPE(name)     CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_##name
+#define TASK(name)     ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_##name)
+
+#define SOURCE      0
+#define TARGET      1
+#define SHARDS_MAX  8
+#define SIGNALS_MAX 64
+#define TIMEOUT     300 /* seconds: nothing may come to this */
+#define PROMPT      (20 * NS_PER_S)
+#define PATIENCE    (120 * NS_PER_S)
+
+static const char *const ids[] = {"idle", "buffered", "timed", "fresh", "asking", "asked"};
+#define ID_COUNT (sizeof ids / sizeof ids[0])
+#define CHILD    "child"
+
+struct drain_test {
+    /* The harm. */
+    unsigned victim;
+    uint64_t at; /* crashes at this point; 0: at none */
+    bool is_armed, has_struck;
+    uint64_t armed_at[2], points[2];
+    /* What was seen of the source's store. */
+    int64_t old_version;
+    unsigned markers[SHARDS_MAX];
+    unsigned late; /* events of the old version behind a marker */
+    /* Signals that were acknowledged. */
+    struct signal {
+        const char *id;
+        char name[32];
+        bool is_acknowledged;
+    } signals[SIGNALS_MAX];
+    unsigned signal_count;
+};
+
+static struct drain_test *
+test_of(const struct script *script)
+{
+    return script->stage->test;
+}
+
+/* --- the source's store ---- */
+
+static void
+see_row(void *context, struct partition partition, enum row_kind kind, struct slice key,
+        struct slice value)
+{
+    struct drain_test *test = context;
+    if (kind != ROW_REPLICATION)
+        return;
+    struct arena *arena = arena_new(0);
+    STORED(ReplicationRow) *row = NULL;
+    EXPECT_OK(message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(replication_row), value, &row));
+    EXPECT(partition.number < SHARDS_MAX);
+    if (row->type == TYPE(MARKER))
+        test->markers[partition.number]++;
+    else if (row->type == TYPE(EVENTS) && test->markers[partition.number] > 0 &&
+             row->versions[row->n_versions - 1]->event_version <= test->old_version)
+        test->late++;
+    arena_free(arena);
+}
+
+static void
+watch_source(struct script *script)
+{
+    memory_base_watch(script->sim->hosts[SOURCE].base,
+                      (struct memory_watch){.landed = see_row, .context = test_of(script)});
+}
+
+static uint64_t
+points_of(const struct script *script, unsigned cluster)
+{
+    return memory_base_points(script->sim->hosts[cluster].base);
+}
+
+static bool
+is_struck_now(const struct script *script)
+{
+    const struct drain_test *test = test_of(script);
+    return test->is_armed && !test->has_struck && test->at > 0 &&
+           points_of(script, test->victim) >= test->armed_at[test->victim] + test->at;
+}
+
+static void
+strike(struct script *script)
+{
+    struct drain_test *test = test_of(script);
+    struct sim_host *host = &script->sim->hosts[test->victim];
+    test->has_struck = true;
+    sim_host_crash(host);
+    sim_host_start(host);
+}
+
+/* --- calls ---- */
+
+static API(Domain) *
+describe_domain(struct script *script, unsigned cluster)
+{
+    struct load_call call = {.clients = script->clients, .host = cluster, .arena = script->arena};
+    API(Domain) *domain = NULL;
+    for (int try = 0; domain == NULL && try < 100; try++) {
+        fiber_set_deadline(clock_monotonic() + NS_PER_S);
+        if (load_describe(&call, SCRIPT_DOMAIN, &domain) != NULL)
+            domain = NULL;
+        fiber_set_deadline(NEVER);
+        script_sleep(script, 10 * NS_PER_MS);
+    }
+    EXPECT(domain != NULL);
+    return domain;
+}
+
+static struct error *
+ask_graceful(struct script *script, unsigned to, int64_t seconds)
+{
+    API(FailoverDomainRequest) *request =
+        message_new(script->arena, API_TYPE(failover_domain_request));
+    request->domain_name = SCRIPT_DOMAIN;
+    request->domain_active_cluster_name =
+        presence_make_text(arena_format(script->arena, "cluster%u", to));
+    request->failover_timeout = presence_make_duration(script->arena, seconds);
+    API(FailoverDomainResponse) *response = NULL;
+    return script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
+                       &response);
+}
+
+/* Until it has begun: crashes are none of its business. */
+static void
+begin_drain(struct script *script, unsigned to, int64_t seconds)
+{
+    int64_t limit = clock_monotonic() + PATIENCE;
+    const char *name = arena_format(script->arena, "cluster%u", to);
+    struct error *err = ask_graceful(script, to, seconds);
+    while (err != NULL && strcmp(describe_domain(script, to)->active_cluster_name, name) != 0) {
+        EXPECT(clock_monotonic() < limit);
+        script_sleep(script, 50 * NS_PER_MS);
+        err = ask_graceful(script, to, seconds);
+    }
+}
+
+static void
+send_signal(struct script *script, unsigned cluster, const char *id)
+{
+    struct drain_test *test = test_of(script);
+    EXPECT(test->signal_count < SIGNALS_MAX);
+    struct signal *signal = &test->signals[test->signal_count];
+    signal->id = id;
+    snprintf(signal->name, sizeof signal->name, "s%u", test->signal_count++);
+    signal->is_acknowledged = script_signal(script, cluster, id, signal->name) == NULL;
+}
+
+/* Only where it is active, what is asked there is done. */
+static bool
+is_active(struct script *script, unsigned cluster)
+{
+    unsigned number = test_of(script)->signal_count;
+    send_signal(script, cluster, "idle");
+    return test_of(script)->signals[number].is_acknowledged;
+}
+
+static int64_t
+await_active(struct script *script, unsigned cluster, int64_t within)
+{
+    int64_t begin = clock_monotonic();
+    for (unsigned turn = 0; !is_active(script, cluster); turn++) {
+        EXPECT(clock_monotonic() - begin < within);
+        if (test_of(script)->signal_count + 4 < SIGNALS_MAX / 2)
+            send_signal(script, SOURCE, ids[turn % ID_COUNT]);
+        script_sleep(script, 20 * NS_PER_MS);
+        if (test_of(script)->signal_count + 2 >= SIGNALS_MAX)
+            test_of(script)->signal_count -= 1; /* it was refused */
+    }
+    return clock_monotonic() - begin;
+}
+
+/* --- the worker ---- */
+
+static API(Decision) *
+decide_timer(struct script *script)
+{
+    API(Decision) *decision = script_decision(script, DECISION(START_TIMER));
+    decision->start_timer_decision_attributes =
+        message_new(script->arena, API_TYPE(start_timer_decision_attributes));
+    decision->start_timer_decision_attributes->timer_id = "t";
+    decision->start_timer_decision_attributes->start_to_fire_timeout =
+        presence_make_duration(script->arena, 3);
+    return decision;
+}
+
+static API(Decision) *
+decide_external(struct script *script)
+{
+    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
+    API(SignalExternalWorkflowExecutionDecisionAttributes) *attributes = message_new(
+        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
+    attributes->domain = SCRIPT_DOMAIN;
+    attributes->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    attributes->workflow_execution->workflow_id = "asked";
+    attributes->signal_name = "external";
+    decision->signal_external_workflow_execution_decision_attributes = attributes;
+    return decision;
+}
+
+static API(Decision) *
+decide_child(struct script *script)
+{
+    struct arena *arena = script->arena;
+    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
+    API(StartChildWorkflowExecutionDecisionAttributes) *attributes =
+        message_new(arena, API_TYPE(start_child_workflow_execution_decision_attributes));
+    attributes->domain = SCRIPT_DOMAIN;
+    attributes->workflow_id = CHILD;
+    attributes->workflow_type = message_new(arena, API_TYPE(workflow_type));
+    attributes->workflow_type->name = "scripted";
+    attributes->task_list = message_new(arena, API_TYPE(task_list));
+    attributes->task_list->name = SCRIPT_LIST;
+    attributes->execution_start_to_close_timeout = presence_make_duration(arena, 3600);
+    attributes->task_start_to_close_timeout = presence_make_duration(arena, 10);
+    decision->start_child_workflow_execution_decision_attributes = attributes;
+    return decision;
+}
+
+static unsigned
+count_events(const API(History) *history, int kind)
+{
+    unsigned count = 0;
+    for (size_t i = 0; history != NULL && i < history->n_events; i++)
+        count += (int)history->events[i]->attributes_case == kind;
+    return count;
+}
+
+static unsigned
+count_signals(const API(History) *history, const char *name)
+{
+    unsigned count = 0;
+    for (size_t i = 0; history != NULL && i < history->n_events; i++) {
+        const API(HistoryEvent) *event = history->events[i];
+        if (event->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED))
+            count +=
+                strcmp(event->workflow_execution_signaled_event_attributes->signal_name, name) == 0;
+    }
+    return count;
+}
+
+/* One that is asked waits until it was. */
+static bool
+is_to_end(const char *id, const API(History) *history)
+{
+    bool was_asked = strcmp(id, "asked") != 0 || count_signals(history, "external") > 0;
+    return was_asked && count_signals(history, "end") > 0;
+}
+
+/* What a worker decides by what it sees. */
+static size_t
+decide(struct script *script, const API(PollForDecisionTaskResponse) *task,
+       API(Decision) **decisions)
+{
+    const char *id = task->workflow_execution->workflow_id;
+    const API(History) *history = task->history;
+    size_t count = 0;
+    bool has_asked = count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)) > 0;
+    bool has_timer = count_events(history, EVENT(TIMER_STARTED)) > 0;
+    if (strcmp(id, "asking") == 0 && !has_asked) {
+        decisions[count++] = decide_external(script);
+        decisions[count++] = decide_child(script);
+    } else if (strcmp(id, "timed") == 0 && !has_timer) {
+        decisions[count++] = decide_timer(script);
+    } else if (strcmp(id, CHILD) == 0 || is_to_end(id, history)) {
+        decisions[count++] = script_complete_workflow(script);
+    }
+    return count;
+}
+
+static bool
+is_closed(struct script *script, const char *id)
+{
+    API(DescribeWorkflowExecutionResponse) *described = script_describe(script, TARGET, id);
+    return described != NULL && described->workflow_execution_info->close_time != NULL;
+}
+
+/* All runs come to their ends in the target. */
+static void
+work_off(struct script *script)
+{
+    int64_t limit = clock_monotonic() + PATIENCE;
+    size_t closed = 0;
+    while (closed < ID_COUNT + 1) {
+        API(PollForDecisionTaskResponse) *task = script_poll(script, TARGET, NS_PER_S);
+        API(Decision) *decisions[2];
+        size_t count = task == NULL ? 0 : decide(script, task, decisions);
+        if (task != NULL)
+            EXPECT_OK(script_complete(script, TARGET, task, decisions, count));
+        EXPECT(clock_monotonic() < limit);
+        closed = is_closed(script, CHILD);
+        for (size_t i = 0; task == NULL && i < ID_COUNT; i++)
+            closed += is_closed(script, ids[i]);
+    }
+}
+
+/* --- what must be true at the end ---- */
+
+static void
+expect_no_failure(const API(History) *history)
+{
+    EXPECT_EQ(count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED)), 0);
+    EXPECT_EQ(count_events(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED)), 0);
+    for (size_t i = 1; i < history->n_events; i++)
+        EXPECT(history->events[i]->version >= history->events[i - 1]->version);
+}
+
+static void
+expect_whole(struct script *script)
+{
+    const struct drain_test *test = test_of(script);
+    for (size_t i = 0; i < ID_COUNT; i++) {
+        script_expect_same(script, ids[i]);
+        expect_no_failure(script_history(script, TARGET, ids[i], ""));
+    }
+    for (unsigned i = 0; i < test->signal_count; i++) {
+        const struct signal *signal = &test->signals[i];
+        unsigned found =
+            count_signals(script_history(script, TARGET, signal->id, ""), signal->name);
+        EXPECT(found <= 1);
+        EXPECT(found == 1 || !signal->is_acknowledged);
+    }
+    EXPECT_EQ(count_signals(script_history(script, TARGET, "asked", ""), "external"), 1);
+    EXPECT_EQ(count_signals(script_history(script, TARGET, "buffered", ""), "taken"), 1);
+    static const char *const never[] = {"history_forked", "history_switched", "divergence_noted",
+                                        "conflict_terminated", "run_becomes_zombie"};
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        EXPECT_EQ(world_mark_count(script->sim->world, never[i]), 0);
+    EXPECT_EQ(test->late, 0);
+    for (uint32_t i = 0; i < script->stage->shards[SOURCE]; i++)
+        EXPECT_EQ(test->markers[i], 1);
+}
+
+/* --- the scenario ---- */
+
+/* Runs of each kind; the decisions of two of them are left open. */
+static API(PollForDecisionTaskResponse) *
+begin_runs(struct script *script)
+{
+    API(PollForDecisionTaskResponse) *asking = NULL;
+    for (size_t i = 0; i < ID_COUNT; i++) {
+        if (strcmp(ids[i], "fresh") != 0)
+            script_start(script, SOURCE, ids[i]);
+    }
+    for (size_t i = 0; i + 1 < ID_COUNT; i++) {
+        API(PollForDecisionTaskResponse) *task = script_poll(script, SOURCE, WITHIN);
+        EXPECT(task != NULL);
+        const char *id = task->workflow_execution->workflow_id;
+        API(Decision) *decisions[2];
+        if (strcmp(id, "buffered") == 0)
+            EXPECT_OK(script_signal(script, SOURCE, "buffered", "taken"));
+        else if (strcmp(id, "asking") == 0)
+            asking = task;
+        else
+            EXPECT_OK(
+                script_complete(script, SOURCE, task, decisions, decide(script, task, decisions)));
+    }
+    script_start(script, SOURCE, "fresh");
+    return asking;
+}
+
+static void
+play_drain(struct script *script)
+{
+    struct drain_test *test = test_of(script);
+    test->old_version = describe_domain(script, SOURCE)->failover_version;
+    API(PollForDecisionTaskResponse) *asking = begin_runs(script);
+    for (unsigned i = 0; i < 2; i++)
+        test->armed_at[i] = points_of(script, i);
+    test->is_armed = true;
+    begin_drain(script, TARGET, TIMEOUT);
+    API(Decision) *decisions[2];
+    size_t count = decide(script, asking, decisions);
+    /* It may come in time, or be refused: then the next decision says the same. */
+    struct error *err = script_complete(script, SOURCE, asking, decisions, count);
+    EXPECT(err == NULL || err->kind == ERR_DOMAIN_NOT_ACTIVE || test->has_struck);
+    int64_t took = await_active(script, TARGET, PATIENCE);
+    test->is_armed = false;
+    for (unsigned i = 0; i < 2; i++)
+        test->points[i] = points_of(script, i) - test->armed_at[i];
+    EXPECT(took < PROMPT);
+    for (size_t i = 0; i < ID_COUNT; i++)
+        EXPECT_OK(script_signal(script, TARGET, ids[i], "end"));
+    work_off(script);
+    expect_whole(script);
+}
+
+static void
+play_once(const uint32_t *shards, struct drain_test *test)
+{
+    script_play_on(&(struct script_stage){.clusters = 2,
+                                          .shards = shards,
+                                          .run = play_drain,
+                                          .begin = watch_source,
+                                          .is_due = is_struck_now,
+                                          .act = strike,
+                                          .test = test});
+}
+
+static void
+play_all_crashes(const uint32_t *shards, unsigned victim)
+{
+    struct drain_test calm = {0};
+    play_once(shards, &calm);
+    uint64_t points = calm.points[victim];
+    EXPECT(points > 10);
+    printf("%llu points\n", (unsigned long long)points);
+    for (uint64_t at = 1; at <= points; at++) {
+        struct drain_test test = {.victim = victim, .at = at};
+        play_once(shards, &test);
+        EXPECT(test.has_struck);
+    }
+}
+
+TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-017", "F-018", "F-019", "F-023",
+     "F-040")
+{
+    struct drain_test test = {0};
+    play_once((const uint32_t[]){2, 3}, &test);
+}
+
+TEST(graceful_script, whenever_the_source_crashes_each_shard_tells_once, "F-020", "F-021")
+{
+    play_all_crashes((const uint32_t[]){2, 3}, SOURCE);
+}
+
+TEST(graceful_script, whenever_the_target_crashes_it_goes_on, "F-035", "F-036")
+{
+    play_all_crashes((const uint32_t[]){2, 3}, TARGET);
+}
+
+TEST(graceful_script, whenever_the_source_crashes_a_target_with_fewer_shards_becomes_active)
+{
+    play_all_crashes((const uint32_t[]){3, 2}, SOURCE);
+}
