@@ -453,3 +453,117 @@ TEST(graceful_script, whenever_the_source_crashes_a_target_with_fewer_shards_bec
 {
     play_all_crashes((const uint32_t[]){3, 2}, SOURCE);
 }
+
+/* --- on the wire ---- */
+
+/* Markers among what the source has for a cluster in one shard; they come last. */
+static unsigned
+count_markers(struct script *script, const char *cluster, uint32_t shard, int64_t failover_version,
+              int64_t *last)
+{
+    ADMIN(ReplicationMessages) *page = script_messages(script, SOURCE, cluster, shard, -1);
+    unsigned count = 0;
+    for (size_t i = 0; i < page->n_replication_tasks; i++) {
+        const ADMIN(ReplicationTask) *task = page->replication_tasks[i];
+        if (task->task_type != TASK(FAILOVER_MARKER)) {
+            EXPECT_EQ(count, 0);
+            continue;
+        }
+        const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
+        EXPECT_TEXT(marker->domain_id, script->domain_id);
+        EXPECT_EQ(marker->failover_version, failover_version);
+        EXPECT(marker->creation_time != NULL && task->creation_time != NULL);
+        EXPECT_TEXT(marker->scope, "");
+        count++;
+    }
+    *last = page->last_retrieved_message_id;
+    return count;
+}
+
+static void
+cut_from_target(struct script *script)
+{
+    int64_t limit = clock_monotonic() + WITHIN;
+    script_part(script); /* the third cluster still tells each of the other */
+    while (strcmp(describe_domain(script, SOURCE)->active_cluster_name, "cluster1") != 0)
+        EXPECT(clock_monotonic() < limit);
+    script_sleep(script, NS_PER_S);
+}
+
+/* The target is cut off as soon as it has begun, and the test asks in its name, as a Cadence
+ * cluster with more shards than the source would. */
+static void
+play_wire(struct script *script)
+{
+    for (size_t i = 0; i < ID_COUNT; i++)
+        script_start(script, SOURCE, ids[i]);
+    begin_drain(script, TARGET, TIMEOUT);
+    cut_from_target(script);
+    int64_t failover_version = describe_domain(script, TARGET)->failover_version;
+    for (uint32_t shard = 0; shard < SIM_SHARDS + 3; shard++) {
+        int64_t last;
+        EXPECT_EQ(count_markers(script, "cluster1", shard, failover_version, &last), 1);
+        EXPECT_EQ(count_markers(script, "cluster1", shard, failover_version, &last), 1);
+        ADMIN(ReplicationMessages) *rest = script_messages(script, SOURCE, "cluster1", shard, last);
+        EXPECT_EQ(rest->n_replication_tasks, 0); /* what was read is not told again */
+    }
+}
+
+TEST(graceful_script, who_asks_for_every_shard_gets_one_marker_of_each, "F-018")
+{
+    script_play(3, 0, play_wire);
+}
+
+/* A failover by force tells of no marker. */
+static void
+play_force(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_part(script);
+    script_failover(script, TARGET);
+    cut_from_target(script);
+    for (uint32_t shard = 0; shard < SIM_SHARDS + 1; shard++) {
+        int64_t last;
+        EXPECT_EQ(count_markers(script, "cluster1", shard, 0, &last), 0);
+    }
+}
+
+TEST(graceful_script, a_failover_by_force_writes_no_marker, "F-022")
+{
+    script_play(3, 0, play_force);
+}
+
+/* --- too late ---- */
+
+#define SHORT 20 /* seconds */
+
+/* The markers do not come: the target goes on when its time is up, and they change nothing when
+ * they do. What the old cluster had written is not lost. */
+static void
+play_late(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_await(script, TARGET, "idle", 2);
+    int64_t begin = clock_monotonic();
+    begin_drain(script, TARGET, SHORT);
+    cut_from_target(script);
+    EXPECT_EQ(world_mark_count(script->sim->world, "source_shard_ready"), 0);
+    int64_t failover_version = describe_domain(script, TARGET)->failover_version;
+    while (script_signal(script, TARGET, "idle", "after") != NULL) {
+        EXPECT(clock_monotonic() < begin + (SHORT + 11) * NS_PER_S);
+        script_sleep(script, 100 * NS_PER_MS);
+    }
+    EXPECT(clock_monotonic() >= begin + SHORT * NS_PER_S);
+    script_heal(script);
+    script_expect_same(script, "idle");
+    script_sleep(script, 5 * NS_PER_S);
+    EXPECT_EQ(describe_domain(script, TARGET)->failover_version, failover_version);
+    EXPECT(world_mark_count(script->sim->world, "marker_not_awaited") > 0);
+    EXPECT_EQ(world_mark_count(script->sim->world, "source_shard_ready"), 0);
+    EXPECT_OK(script_signal(script, TARGET, "idle", "still"));
+}
+
+TEST(graceful_script, markers_that_come_after_the_timeout_change_nothing, "F-030", "F-032", "F-041")
+{
+    script_play(3, 0, play_late);
+}
