@@ -33,6 +33,20 @@ show_domain(const struct domain *domain, struct arena *arena)
     return shown;
 }
 
+static void
+release_domain(void *kept)
+{
+    domain_drop(kept);
+}
+
+/* The answer points into the domain: it goes when the answer is encoded. */
+static void
+keep_domain(struct rpc_call *call, struct domain *domain)
+{
+    call->kept = domain;
+    call->release = release_domain;
+}
+
 struct error *
 api_register_domain(struct rpc_call *call)
 {
@@ -56,12 +70,15 @@ api_describe_domain(struct rpc_call *call)
     const char *asked = by_id ? request->id : by_name ? request->name : "";
     if (asked[0] == '\0')
         return error_new(call->arena, ERR_BAD_REQUEST, "Domain not set on request.");
-    const struct domain *domain =
+    struct domain *domain =
         by_id ? domains_find_id(domains, asked) : domains_find_name(domains, asked);
     if (domain == NULL)
         return domain_error_unknown(asked, call->arena);
     response->domain = show_domain(domain, call->arena);
-    return NULL;
+    if (domain->record->n_drains == 0)
+        return NULL;
+    keep_domain(call, domain_take(domain)); /* what follows yields */
+    return graceful_show(call, domain, response->domain);
 }
 
 /* A page token is the name of the last domain before it. */
@@ -108,18 +125,18 @@ api_list_domains(struct rpc_call *call)
     return NULL;
 }
 
-static void
-release_domain(void *kept)
+static struct graceful_request
+graceful_of_update(const API(UpdateDomainRequest) *request)
 {
-    domain_drop(kept);
-}
-
-/* The answer points into the domain: it goes when the answer is encoded. */
-static void
-keep_domain(struct rpc_call *call, struct domain *domain)
-{
-    call->kept = domain;
-    call->release = release_domain;
+    const GOOGLE(FieldMask) *mask = request->update_mask;
+    struct graceful_request graceful = {.domain_name = request->name, .active_cluster_name = ""};
+    if (presence_mask_has(mask, "active_cluster_name"))
+        graceful.active_cluster_name = request->active_cluster_name;
+    if (presence_mask_has(mask, "active_clusters"))
+        graceful.attributes = request->active_clusters;
+    if (presence_mask_has(mask, "failover_timeout"))
+        graceful.timeout = request->failover_timeout;
+    return graceful;
 }
 
 struct error *
@@ -130,8 +147,13 @@ api_update_domain(struct rpc_call *call)
     struct domain *changed = NULL;
     struct error *err =
         archived_check_uris(call, request->history_archival_uri, request->visibility_archival_uri);
+    struct graceful_request graceful = graceful_of_update(request);
     if (err == NULL)
-        err = domains_update(api_of(call)->options.domains, request, call->arena, &changed);
+        err = graceful_check(call, &graceful);
+    if (err != NULL)
+        return err;
+    err = domains_update(api_of(call)->options.domains, request, call->arena, &changed);
+    graceful_count(call, &graceful, err == NULL ? NULL : "handler");
     if (err != NULL)
         return err;
     keep_domain(call, changed);
@@ -174,8 +196,15 @@ api_failover_domain(struct rpc_call *call)
     const API(FailoverDomainRequest) *request = (const API(FailoverDomainRequest) *)call->request;
     API(FailoverDomainResponse) *response = (API(FailoverDomainResponse) *)call->response;
     struct domain *changed = NULL;
-    struct error *err =
-        domains_failover(api_of(call)->options.domains, request, call->arena, &changed);
+    struct graceful_request graceful = {.domain_name = request->domain_name,
+                                        .active_cluster_name = request->domain_active_cluster_name,
+                                        .attributes = request->active_clusters,
+                                        .timeout = request->failover_timeout};
+    struct error *err = graceful_check(call, &graceful);
+    if (err != NULL)
+        return err;
+    err = domains_failover(api_of(call)->options.domains, request, call->arena, &changed);
+    graceful_count(call, &graceful, err == NULL ? NULL : "handler");
     if (err != NULL)
         return err;
     keep_domain(call, changed);

@@ -416,6 +416,24 @@ fill_headers(struct rpc_call *call, struct grpc_request *request)
     request->header_count = kept;
 }
 
+struct error *
+api_ask_as_caller(struct rpc_call *call, const char *cluster_name, const char *path,
+                  const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                  ProtobufCMessage **response)
+{
+    struct api *api = api_of(call);
+    const struct cluster *cluster = find_callable(api, cluster_name);
+    if (cluster == NULL)
+        return error_new(call->arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
+                         cluster_name);
+    struct grpc_request asked = {.path = path, .message = message_encode(call->arena, request)};
+    fill_headers(call, &asked);
+    struct slice bytes;
+    struct error *err = grpc_client_call(find_client(api, cluster), &asked, call->arena, &bytes);
+    return err != NULL ? err
+                       : message_decode_at(call->arena, ERR_UNCATEGORISED, type, bytes, response);
+}
+
 static void
 count_forwarded(const struct rpc_call *call, const char *domain, const char *cluster)
 {

@@ -33,8 +33,7 @@ domain_decide_failover(const struct domain *current, const API(FailoverDomainReq
     if (current == NULL)
         return domain_error_unknown(request->domain_name, arena);
     if (!current->record->domain->is_global_domain)
-        return error_new(arena, ERR_BAD_REQUEST, "%s",
-                         request->failover_timeout != NULL ? REFUSE_NOTHING_MOVES : REFUSE_LOCAL);
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_LOCAL);
     if (request->active_clusters != NULL && !has_attributes(current, arena))
         return error_new(arena, ERR_BAD_REQUEST,
                          "FailoverDomain cannot be used to promote a domain to active-active; use "

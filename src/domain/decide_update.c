@@ -217,8 +217,7 @@ domain_decide_update(const struct domain *current, const API(UpdateDomainRequest
     bool is_local = !current->record->domain->is_global_domain;
     bool moves = is_failover(&move) || move.attributes != NULL;
     if (is_local && (moves || has_clusters(request)))
-        return error_new(arena, ERR_BAD_REQUEST, "%s",
-                         move.failover_timeout != NULL ? REFUSE_NOTHING_MOVES : REFUSE_LOCAL);
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_LOCAL);
     if (is_failover(&move))
         return decide_failover(current, request, &move, rules, moment, arena, decision);
     return decide_settings(current, request, rules, moment, arena, decision);
