@@ -2,7 +2,7 @@
  *
  * Two runs of one step may belong to different places: the run of the wish, and one that a start
  * begins. A run that goes on as another one takes along what it belongs to. */
-#include "domain/active.h"
+#include "domain/drain.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -23,7 +23,15 @@ active_for(const struct shard *shard, const struct domain *domain,
         attribute.scope = policy->cluster_attribute->scope;
         attribute.name = policy->cluster_attribute->name;
     }
-    return domain_active(domain, &attribute, shard->options.group);
+    struct active_cluster active = domain_active(domain, &attribute, shard->options.group);
+#ifdef CADENZA_PLANT_old_version_after_marker
+    const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
+    if (drain != NULL && active.status == ACTIVE_ELSEWHERE) {
+        active.status = ACTIVE_HERE;
+        active.failover_version = drain->previous_failover_version;
+    }
+#endif
+    return active;
 }
 
 static struct error *
