@@ -470,3 +470,33 @@ TEST(graceful_script, markers_that_come_after_the_timeout_change_nothing, "F-030
 {
     script_play(3, 0, play_late);
 }
+
+/* --- switched off ---- */
+
+static void
+switch_off(struct script *script)
+{
+    script->sim->dynamic = "system.enableGracefulFailover:\n- value: false\n";
+    watch_source(script);
+}
+
+static void
+play_off(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_await(script, TARGET, "idle", 2);
+    int64_t begin = clock_monotonic();
+    script_begin_drain(script, TARGET, SHORT);
+    await_active(script, TARGET, (SHORT + 11) * NS_PER_S);
+    EXPECT(clock_monotonic() >= begin + SHORT * NS_PER_S);
+    for (unsigned i = 0; i < SHARDS_MAX; i++)
+        EXPECT_EQ(test_of(script)->markers[i], 0);
+    script_expect_same(script, "idle");
+}
+
+TEST(graceful_script, without_the_machinery_there_are_no_markers_and_the_timeout_decides, "F-009")
+{
+    struct drain_test test = {0};
+    script_play_on(
+        &(struct script_stage){.clusters = 2, .run = play_off, .begin = switch_off, .test = &test});
+}
