@@ -333,8 +333,7 @@ play_all_crashes(const uint32_t *shards, unsigned victim)
     }
 }
 
-TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-017", "F-018", "F-019", "F-023",
-     "F-040")
+TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-019", "F-040")
 {
     struct drain_test test = {0};
     play_once((const uint32_t[]){2, 3}, &test);
@@ -398,8 +397,11 @@ play_wire(struct script *script)
 {
     for (size_t i = 0; i < ID_COUNT; i++)
         script_start(script, SOURCE, ids[i]);
+    API(PollForDecisionTaskResponse) *open = script_poll(script, SOURCE, WITHIN);
+    EXPECT(open != NULL);
     script_begin_drain(script, TARGET, TIMEOUT);
     cut_from_target(script);
+    EXPECT_KIND(script_complete(script, SOURCE, open, NULL, 0), ERR_DOMAIN_NOT_ACTIVE);
     int64_t failover_version = script_describe_domain(script, TARGET)->failover_version;
     for (uint32_t shard = 0; shard < SIM_SHARDS + 3; shard++) {
         int64_t last;
@@ -410,7 +412,7 @@ play_wire(struct script *script)
     }
 }
 
-TEST(graceful_script, who_asks_for_every_shard_gets_one_marker_of_each, "F-018")
+TEST(graceful_script, who_asks_for_every_shard_gets_one_marker_of_each, "F-018", "F-023")
 {
     script_play(3, 0, play_wire);
 }
@@ -467,4 +469,34 @@ play_late(struct script *script)
 TEST(graceful_script, markers_that_come_after_the_timeout_change_nothing, "F-030", "F-032", "F-041")
 {
     script_play(3, 0, play_late);
+}
+
+/* --- switched off ---- */
+
+static void
+switch_off(struct script *script)
+{
+    script->sim->dynamic = "system.enableGracefulFailover:\n- value: false\n";
+    watch_source(script);
+}
+
+static void
+play_off(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_await(script, TARGET, "idle", 2);
+    int64_t begin = clock_monotonic();
+    script_begin_drain(script, TARGET, SHORT);
+    await_active(script, TARGET, (SHORT + 11) * NS_PER_S);
+    EXPECT(clock_monotonic() >= begin + SHORT * NS_PER_S);
+    for (unsigned i = 0; i < SHARDS_MAX; i++)
+        EXPECT_EQ(test_of(script)->markers[i], 0);
+    script_expect_same(script, "idle");
+}
+
+TEST(graceful_script, without_the_machinery_there_are_no_markers_and_the_timeout_decides, "F-009")
+{
+    struct drain_test test = {0};
+    script_play_on(
+        &(struct script_stage){.clusters = 2, .run = play_off, .begin = switch_off, .test = &test});
 }
