@@ -524,18 +524,18 @@ may_forward(const struct rpc_call *call, const struct subject *subject, bool *is
            (api->options.forward.policy != FORWARD_NOOP && is_enabled(api, subject->domain));
 }
 
-struct error *
-forward_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
+static struct error *
+serve(struct rpc_call *call, const struct subject *subject,
+      struct error *(*handle)(struct rpc_call *call))
 {
     const char *here = api_of(call)->options.group->current->name;
-    struct subject subject;
     struct hold_subject found;
     bool is_forced;
-    if (!find_subject(call, &subject) || !may_forward(call, &subject, &is_forced))
+    if (!may_forward(call, subject, &is_forced))
         return handle(call);
-    find_active(call, &subject, &found);
+    find_active(call, subject, &found);
     const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
-    if (!is_forced && !is_in_reach(call, &subject, asked))
+    if (!is_forced && !is_in_reach(call, subject, asked))
         return handle(call);
     struct error *err =
         strcmp(asked, here) == 0 ? handle(call) : forward(call, found.domain_name, asked);
@@ -547,14 +547,21 @@ forward_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *ca
 }
 
 struct error *
+forward_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
+{
+    struct subject subject;
+    return find_subject(call, &subject) ? serve(call, &subject, handle) : handle(call);
+}
+
+struct error *
 api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
     const struct forward_method *method = &api->forward[rpc_index(call)];
     struct subject subject;
-    if (method->reach == REACH_NEVER)
+    if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
-    if (method->is_held && find_subject(call, &subject) && hold_is_enabled(api, subject.domain))
+    if (method->is_held && hold_is_enabled(api, subject.domain))
         return hold_serve(call, hold_is_draining(subject.domain), handle);
-    return forward_serve(call, handle);
+    return serve(call, &subject, handle);
 }
