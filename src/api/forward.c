@@ -9,10 +9,10 @@
  *
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
 #include "api/hold.h"
+#include "api/home.h"
 #include "api/tokens.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "domain/active.h"
 #include "engine/engine.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
@@ -260,41 +260,54 @@ subject_run(const struct subject *subject)
     return key;
 }
 
-static struct cluster_attribute
-wanted_attribute(const struct subject *subject)
+/* What the start of the call belongs to. */
+static struct run_home
+wanted_home(const struct subject *subject)
 {
     const API(ActiveClusterSelectionPolicy) *policy =
         *(void *const *)value_at(subject->request, subject->method->policy);
-    if (policy == NULL || policy->cluster_attribute == NULL)
-        return (struct cluster_attribute){0};
-    return (struct cluster_attribute){policy->cluster_attribute->scope,
-                                      policy->cluster_attribute->name};
+    struct cluster_attribute attribute = cluster_attribute_of(policy);
+    return (struct run_home){attribute.scope, attribute.name, -1, false};
 }
 
-/* What the workflow of the call belongs to: what a start wishes, or what the run was started with.
- * (A signal with start asks the run first.) False: there is no way to know. Yields. */
 static bool
-find_attribute(struct rpc_call *call, const struct subject *subject,
-               struct cluster_attribute *attribute)
+is_plain_start(const struct forward_method *method)
+{
+    return method->policy != NULL && method->inner == NULL;
+}
+
+/* Where the workflow of the call belongs to: what a start wishes, or what the run was started with.
+ * A signal with start asks the open run first (G-050). False: there is no way to know. Yields. */
+static bool
+find_home(struct rpc_call *call, const struct subject *subject, struct run_home *home)
 {
     bool may_start = subject->method->policy != NULL;
-    bool is_start = may_start && subject->method->inner == NULL;
-    struct cluster_attribute wanted = {0};
+    struct run_home wanted = {.last_version = -1};
     if (may_start)
-        wanted = wanted_attribute(subject);
-    *attribute = wanted;
-    if (is_start)
+        wanted = wanted_home(subject);
+    *home = wanted;
+    if (is_plain_start(subject->method))
         return true;
     struct run_key key = subject_run(subject);
-    struct run_home home;
     if (key.workflow_id[0] == '\0')
         return false;
     key.domain_id = arena_text(call->arena, key.domain_id);
-    struct error *err = engine_home(api_of(call)->options.engine, &key, call->arena, &home);
-    bool is_there = err == NULL && (home.is_open || !may_start);
-    if (is_there)
-        *attribute = (struct cluster_attribute){home.scope, home.name};
-    return is_there || may_start;
+    struct error *err = engine_home(api_of(call)->options.engine, &key, call->arena, home);
+    bool is_missing = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS;
+    if (may_start && (is_missing || (err == NULL && !home->is_open))) {
+        *home = wanted;
+        return true;
+    }
+    return err == NULL;
+}
+
+static const char *
+lookup_name(const struct forward_method *method)
+{
+    if (is_plain_start(method))
+        return "GetActiveClusterInfoByClusterAttribute";
+    return method->policy != NULL ? "GetActiveClusterSelectionPolicyForCurrentWorkflow"
+                                  : "GetActiveClusterInfoByWorkflow";
 }
 
 /* Fills what the call is about. Yields if the workflows of its domain are active in several
@@ -308,17 +321,22 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
                                    .workflow_id = subject_run(subject).workflow_id,
                                    .status = ACTIVE_UNKNOWN_ATTRIBUTE,
                                    .cluster_name = ""};
-    found->is_unknown = domain_is_active_active(subject->domain) &&
-                        !find_attribute(call, subject, &found->attribute);
+    struct home_lookup lookup =
+        home_lookup_begin(call, subject->domain, lookup_name(subject->method));
+    struct run_home home = {.last_version = -1};
+    found->is_unknown = lookup.is_active_active && !find_home(call, subject, &home);
+    found->attribute = (struct cluster_attribute){home.scope, home.name};
+    found->last_version = home.last_version;
     const struct domain *domain = domains_find_id(api->options.domains, found->domain_id);
-    if (domain == NULL)
-        return;
-    struct active_cluster active = domain_active(domain, &found->attribute, api->options.group);
+    struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = ""};
+    if (!found->is_unknown && domain != NULL)
+        active =
+            domain_active_run(domain, &found->attribute, found->last_version, api->options.group);
+    home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
-    if (found->is_unknown) /* who answers it here says what is wrong, unless it may come yet */
-        found->status =
-            hold_is_draining_to_here(api, domain) ? ACTIVE_PENDING : ACTIVE_UNKNOWN_ATTRIBUTE;
+    if (found->is_unknown && domain != NULL && hold_is_draining_to_here(api, domain))
+        found->status = ACTIVE_PENDING; /* what is not here may come yet */
 }
 
 bool
@@ -469,9 +487,9 @@ count_forwarded(const struct rpc_call *call, const char *domain, const char *clu
                 1);
 }
 
-/* The other cluster's answer becomes this one's. Yields. */
+/* The other cluster's answer to the message becomes this one's. Yields. */
 static struct error *
-forward(struct rpc_call *call, const char *domain, const char *cluster_name)
+forward(struct rpc_call *call, struct slice message, const char *domain, const char *cluster_name)
 {
     struct api *api = api_of(call);
     const struct cluster *cluster = find_callable(api, cluster_name);
@@ -482,8 +500,7 @@ forward(struct rpc_call *call, const char *domain, const char *cluster_name)
     mark("call_forwarded");
     rpc_note_domain(call, domain);
     count_forwarded(call, domain, cluster_name);
-    struct grpc_request request = {.path = rpc_path(call),
-                                   .message = grpc_call_request(call->grpc)};
+    struct grpc_request request = {.path = rpc_path(call), .message = message};
     fill_headers(call, &request);
     struct slice *answer = arena_zalloc(call->arena, 1, sizeof *answer);
     struct error *err = grpc_client_call(find_client(api, cluster), &request, call->arena, answer);
@@ -525,32 +542,33 @@ may_forward(const struct rpc_call *call, const struct subject *subject, bool *is
 }
 
 static struct error *
-serve(struct rpc_call *call, const struct subject *subject,
-      struct error *(*handle)(struct rpc_call *call))
+serve(struct rpc_call *call, const struct subject *subject, const struct serving *serving)
 {
     const char *here = api_of(call)->options.group->current->name;
     struct hold_subject found;
     bool is_forced;
     if (!may_forward(call, subject, &is_forced))
-        return handle(call);
+        return serving->handle(call);
     find_active(call, subject, &found);
     const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
     if (!is_forced && !is_in_reach(call, subject, asked))
-        return handle(call);
-    struct error *err =
-        strcmp(asked, here) == 0 ? handle(call) : forward(call, found.domain_name, asked);
+        return serving->handle(call);
+    struct error *err = strcmp(asked, here) == 0
+                            ? serving->handle(call)
+                            : forward(call, serving->message, found.domain_name, asked);
     const char *other = forward_told_active(call, err, asked);
     if (other == NULL)
         return err;
     mark("call_forwarded_again");
-    return strcmp(other, here) == 0 ? handle(call) : forward(call, found.domain_name, other);
+    return strcmp(other, here) == 0 ? serving->handle(call)
+                                    : forward(call, serving->message, found.domain_name, other);
 }
 
 struct error *
-forward_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
+forward_serve(struct rpc_call *call, const struct serving *serving)
 {
     struct subject subject;
-    return find_subject(call, &subject) ? serve(call, &subject, handle) : handle(call);
+    return find_subject(call, &subject) ? serve(call, &subject, serving) : serving->handle(call);
 }
 
 struct error *
@@ -558,10 +576,13 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
     const struct forward_method *method = &api->forward[rpc_index(call)];
+    struct serving serving = {handle, grpc_call_request(call->grpc)};
+    if (home_choose(call))
+        serving.message = message_encode(call->arena, call->request);
     struct subject subject;
     if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
     if (method->is_held && hold_is_enabled(api, subject.domain))
-        return hold_serve(call, hold_is_draining(subject.domain), handle);
-    return serve(call, &subject, handle);
+        return hold_serve(call, hold_is_draining(subject.domain), &serving);
+    return serve(call, &subject, &serving);
 }
