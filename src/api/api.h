@@ -102,6 +102,11 @@ must_use struct error *api_ask_cluster(struct api *api, const char *cluster_name
                                        const ProtobufCMessage *request, struct arena *arena,
                                        const ProtobufCMessageDescriptor *type,
                                        ProtobufCMessage **response);
+/* Before a graceful failover to this cluster: does every enabled cluster of the domain answer, know
+ * the same failover versions, and have no failover under way? Yields. Errors: ERR_BAD_REQUEST,
+ * ERR_INTERNAL (one does not answer). */
+must_use struct error *api_check_graceful(struct api *api, const char *domain_name,
+                                          struct arena *arena);
 
 /* On a loop. */
 struct api *api_new(const struct api_options *options);

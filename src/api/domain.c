@@ -241,6 +241,33 @@ api_delete_domain(struct rpc_call *call)
     return domains_delete(api_of(call)->options.domains, request, call->arena, NULL);
 }
 
+static API(FailoverOutcome) *
+show_outcome(const STORED(DrainOutcome) *record, struct arena *arena)
+{
+    static const char *const results[] = {
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_INVALID] = "",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE] = "complete",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT] = "timed out",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED] = "forced",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED] = "superseded",
+    };
+    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
+    if (record->scope[0] != '\0') {
+        outcome->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
+        outcome->cluster_attribute->scope = record->scope;
+        outcome->cluster_attribute->name = record->name;
+    }
+    bool is_known = record->end < (int)array_length(results);
+    outcome->result = (char *)results[is_known ? record->end : 0];
+    outcome->end_time = presence_make_timestamp(arena, record->end_time);
+    outcome->shard_count = (int32_t)record->shard_count;
+    outcome->n_missing_shards = record->n_missing_shards;
+    outcome->missing_shards = (int32_t *)record->missing_shards;
+    outcome->n_blocked = record->n_blocked;
+    outcome->blocked = record->blocked;
+    return outcome;
+}
+
 static API(FailoverEvent) *
 show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
 {
@@ -250,6 +277,10 @@ show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
     event->failover_type = record->type;
     event->n_cluster_failovers = record->n_cluster_failovers;
     event->cluster_failovers = record->cluster_failovers;
+    event->n_outcomes = record->n_outcomes;
+    event->outcomes = arena_zalloc(arena, record->n_outcomes + 1, sizeof *event->outcomes);
+    for (size_t i = 0; i < record->n_outcomes; i++)
+        event->outcomes[i] = show_outcome(record->outcomes[i], arena);
     return event;
 }
 

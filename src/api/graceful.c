@@ -20,7 +20,9 @@
 
 /* One cluster that is asked. */
 struct inquiry {
-    struct rpc_call *call;
+    struct api *api;
+    struct rpc_call *call; /* whose token goes along; NULL: this server asks for itself */
+    struct arena *arena;
     const char *cluster_name, *domain_name;
     int64_t deadline;
     struct latch *open;
@@ -32,14 +34,19 @@ static void
 ask(void *argument)
 {
     struct inquiry *inquiry = argument;
-    struct arena *arena = inquiry->call->arena;
+    struct arena *arena = inquiry->arena;
     fiber_set_deadline(inquiry->deadline);
     API(DescribeDomainRequest) *request = message_new(arena, API_TYPE(describe_domain_request));
     request->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
     request->name = (char *)inquiry->domain_name;
-    inquiry->err = api_ask_as_caller(inquiry->call, inquiry->cluster_name, PATH, &request->base,
-                                     API_TYPE(describe_domain_response),
-                                     (ProtobufCMessage **)&inquiry->answer);
+    ProtobufCMessage **answer = (ProtobufCMessage **)&inquiry->answer;
+    const ProtobufCMessageDescriptor *type = API_TYPE(describe_domain_response);
+    if (inquiry->call != NULL)
+        inquiry->err = api_ask_as_caller(inquiry->call, inquiry->cluster_name, PATH, &request->base,
+                                         type, answer);
+    else
+        inquiry->err = api_ask_cluster(inquiry->api, inquiry->cluster_name, PATH, &request->base,
+                                       arena, type, answer);
     latch_done(inquiry->open);
 }
 
@@ -61,20 +68,19 @@ list_clusters(const struct domain *domain, const struct cluster_group *group, st
 
 /* All of them at the same time. Yields. */
 static struct inquiry *
-ask_all(struct rpc_call *call, const char *domain_name, const char **names, size_t count)
+ask_all(const struct inquiry *pattern, const char **names, size_t count)
 {
     struct latch open;
     latch_init(&open, (unsigned)count);
     int64_t deadline = clock_monotonic() + ASK_TIMEOUT;
     if (fiber_deadline() < deadline)
         deadline = fiber_deadline();
-    struct inquiry *inquiries = arena_zalloc(call->arena, count + 1, sizeof *inquiries);
+    struct inquiry *inquiries = arena_zalloc(pattern->arena, count + 1, sizeof *inquiries);
     for (size_t i = 0; i < count; i++) {
-        inquiries[i] = (struct inquiry){.call = call,
-                                        .cluster_name = names[i],
-                                        .domain_name = domain_name,
-                                        .deadline = deadline,
-                                        .open = &open};
+        inquiries[i] = *pattern;
+        inquiries[i].cluster_name = names[i];
+        inquiries[i].deadline = deadline;
+        inquiries[i].open = &open;
         fiber_start("ask a cluster", ask, &inquiries[i]);
     }
     latch_wait(&open);
@@ -132,21 +138,31 @@ drains_to_here(const struct domain *domain, const struct cluster_group *group)
 }
 
 static struct error *
-check_clusters(struct rpc_call *call, const char *domain_name)
+check_clusters(const struct inquiry *pattern)
 {
-    const struct api_options *options = &api_of(call)->options;
+    const struct api_options *options = &pattern->api->options;
+    const char *domain_name = pattern->domain_name;
     const struct domain *domain = domains_find_name(options->domains, domain_name);
     if (domain == NULL || !domain->record->domain->is_global_domain ||
         drains_to_here(domain, options->group))
         return NULL; /* refused by whoever knows why */
     const char **names = NULL;
-    size_t count = list_clusters(domain, options->group, call->arena, &names);
-    const struct inquiry *inquiries = ask_all(call, domain_name, names, count);
+    size_t count = list_clusters(domain, options->group, pattern->arena, &names);
+    const struct inquiry *inquiries = ask_all(pattern, names, count);
     domain = domains_find_name(options->domains, domain_name);
     struct error *err = NULL;
     for (size_t i = 0; err == NULL && domain != NULL && i < count; i++)
-        err = check_answer(&inquiries[i], domain, call->arena);
+        err = check_answer(&inquiries[i], domain, pattern->arena);
+    if (err != NULL)
+        mark("graceful_failover_refused");
     return err;
+}
+
+struct error *
+api_check_graceful(struct api *api, const char *domain_name, struct arena *arena)
+{
+    return check_clusters(
+        &(struct inquiry){.api = api, .arena = arena, .domain_name = domain_name});
 }
 
 /* --- is this the right cluster to ask? ---- */
@@ -189,11 +205,12 @@ graceful_check(struct rpc_call *call, const struct graceful_request *request)
         graceful_count(call, request, "validation");
         return err;
     }
-    err = check_clusters(call, request->domain_name);
-    if (err != NULL) {
-        mark("graceful_failover_refused");
+    err = check_clusters(&(struct inquiry){.api = api_of(call),
+                                           .call = call,
+                                           .arena = call->arena,
+                                           .domain_name = request->domain_name});
+    if (err != NULL)
         graceful_count(call, request, "ongoing_failover_check");
-    }
     return err;
 }
 

@@ -106,10 +106,13 @@ struct told_drains {
     STORED(Drain) **drains;
     size_t count;
     bool is_complete; /* what is not in it is over; otherwise the sender may not know */
+    const char *here; /* this cluster */
 };
 /* Merges them into `record`, into which the versions are merged already; `before` is what was known
  * (NULL: nothing). With a newer version comes its drain; with the same one a drain can only end.
- * True: something changed. */
+ * Two that begin at once, in two clusters, both drain the same version: where the first one came
+ * from here, the second one gets no markers, and has to wait for its time. True: something changed.
+ */
 bool decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
                          struct arena *arena, STORED(DomainRecord) *record);
 

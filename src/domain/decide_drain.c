@@ -308,6 +308,9 @@ decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains
         bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
         if (is_known || now <= then || now != made || theirs->failover_version > now)
             continue; /* known, or it came too late */
+        if (before != NULL && strcmp(theirs->source_cluster, told->here) == 0 &&
+            then != theirs->previous_failover_version)
+            continue; /* it drains what had moved before: what comes from here is not all */
         theirs->end_time = 0;
         decide_put_drain(record, theirs, arena);
         has_changed = true;

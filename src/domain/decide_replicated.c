@@ -192,6 +192,7 @@ read_drains(struct merge *merge)
         .domain = domain_of(merge),
         .drains = arena_zalloc(merge->arena, task->n_drains + 1, sizeof(STORED(Drain) *)),
         .is_complete = task->tells_failovers,
+        .here = merge->rules->group->current->name,
     };
     if (!task->tells_failovers)
         read_plain_drain(merge);

@@ -236,6 +236,27 @@ TEST(drain, that_is_none_is_refused)
                 ERR_BAD_REQUEST);
 }
 
+/* Both were asked when nobody had heard of the other. What east gives away first goes to west;
+ * north must not believe to have all of it when it has what came from east. */
+TEST(drain, that_began_at_the_same_time_as_another_gets_no_markers_that_mean_nothing)
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    FIXTURE(north, EAST, NULL);
+    stand_in(&west, WEST);
+    stand_in(&north, NORTH);
+    EXPECT_OK(grace(&west, "west", NULL));
+    EXPECT_OK(grace(&north, "north", NULL));
+    hear(&east, message_of(&west), "west");
+    hear(&east, message_of(&north), "north");
+    EXPECT_EQ(VERSION_OF(east), 2);
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 0);
+    hear(&west, message_of(&north), "north");
+    EXPECT_EQ(STATUS_OF(west), ACTIVE_ELSEWHERE);
+    EXPECT_EQ(STATUS_OF(north), ACTIVE_PENDING);
+}
+
 /* --- attributes ---- */
 
 TEST(drain, of_an_attribute_leaves_the_others_alone)

@@ -7,7 +7,7 @@
  * counts the points at which a crash of a cluster makes a difference; then once for each of these,
  * with a crash there. Clusters have different numbers of shards. The store of the source is watched
  * as it becomes durable: one marker in each shard, and no event of the old version behind it. */
-#include "sim/script.h"
+#include "sim/script_drain.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,6 @@
 #define SIGNALS_MAX 64
 #define TIMEOUT     300 /* seconds: nothing may come to this */
 #define PROMPT      (20 * NS_PER_S)
-#define PATIENCE    (120 * NS_PER_S)
 
 static const char *const ids[] = {"idle", "buffered", "timed", "fresh", "asking", "asked"};
 #define ID_COUNT (sizeof ids / sizeof ids[0])
@@ -111,50 +110,6 @@ strike(struct script *script)
 
 /* --- calls ---- */
 
-static API(Domain) *
-describe_domain(struct script *script, unsigned cluster)
-{
-    struct load_call call = {.clients = script->clients, .host = cluster, .arena = script->arena};
-    API(Domain) *domain = NULL;
-    for (int try = 0; domain == NULL && try < 100; try++) {
-        fiber_set_deadline(clock_monotonic() + NS_PER_S);
-        if (load_describe(&call, SCRIPT_DOMAIN, &domain) != NULL)
-            domain = NULL;
-        fiber_set_deadline(NEVER);
-        script_sleep(script, 10 * NS_PER_MS);
-    }
-    EXPECT(domain != NULL);
-    return domain;
-}
-
-static struct error *
-ask_graceful(struct script *script, unsigned to, int64_t seconds)
-{
-    API(FailoverDomainRequest) *request =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name =
-        presence_make_text(arena_format(script->arena, "cluster%u", to));
-    request->failover_timeout = presence_make_duration(script->arena, seconds);
-    API(FailoverDomainResponse) *response = NULL;
-    return script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
-                       &response);
-}
-
-/* Until it has begun: crashes are none of its business. */
-static void
-begin_drain(struct script *script, unsigned to, int64_t seconds)
-{
-    int64_t limit = clock_monotonic() + PATIENCE;
-    const char *name = arena_format(script->arena, "cluster%u", to);
-    struct error *err = ask_graceful(script, to, seconds);
-    while (err != NULL && strcmp(describe_domain(script, to)->active_cluster_name, name) != 0) {
-        EXPECT(clock_monotonic() < limit);
-        script_sleep(script, 50 * NS_PER_MS);
-        err = ask_graceful(script, to, seconds);
-    }
-}
-
 static void
 send_signal(struct script *script, unsigned cluster, const char *id)
 {
@@ -204,67 +159,12 @@ decide_timer(struct script *script)
     return decision;
 }
 
-static API(Decision) *
-decide_external(struct script *script)
-{
-    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *attributes = message_new(
-        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    attributes->domain = SCRIPT_DOMAIN;
-    attributes->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    attributes->workflow_execution->workflow_id = "asked";
-    attributes->signal_name = "external";
-    decision->signal_external_workflow_execution_decision_attributes = attributes;
-    return decision;
-}
-
-static API(Decision) *
-decide_child(struct script *script)
-{
-    struct arena *arena = script->arena;
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
-    API(StartChildWorkflowExecutionDecisionAttributes) *attributes =
-        message_new(arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    attributes->domain = SCRIPT_DOMAIN;
-    attributes->workflow_id = CHILD;
-    attributes->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    attributes->workflow_type->name = "scripted";
-    attributes->task_list = message_new(arena, API_TYPE(task_list));
-    attributes->task_list->name = SCRIPT_LIST;
-    attributes->execution_start_to_close_timeout = presence_make_duration(arena, 3600);
-    attributes->task_start_to_close_timeout = presence_make_duration(arena, 10);
-    decision->start_child_workflow_execution_decision_attributes = attributes;
-    return decision;
-}
-
-static unsigned
-count_events(const API(History) *history, int kind)
-{
-    unsigned count = 0;
-    for (size_t i = 0; history != NULL && i < history->n_events; i++)
-        count += (int)history->events[i]->attributes_case == kind;
-    return count;
-}
-
-static unsigned
-count_signals(const API(History) *history, const char *name)
-{
-    unsigned count = 0;
-    for (size_t i = 0; history != NULL && i < history->n_events; i++) {
-        const API(HistoryEvent) *event = history->events[i];
-        if (event->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED))
-            count +=
-                strcmp(event->workflow_execution_signaled_event_attributes->signal_name, name) == 0;
-    }
-    return count;
-}
-
 /* One that is asked waits until it was. */
 static bool
 is_to_end(const char *id, const API(History) *history)
 {
-    bool was_asked = strcmp(id, "asked") != 0 || count_signals(history, "external") > 0;
-    return was_asked && count_signals(history, "end") > 0;
+    bool was_asked = strcmp(id, "asked") != 0 || script_count_signals(history, "external") > 0;
+    return was_asked && script_count_signals(history, "end") > 0;
 }
 
 /* What a worker decides by what it sees. */
@@ -275,11 +175,12 @@ decide(struct script *script, const API(PollForDecisionTaskResponse) *task,
     const char *id = task->workflow_execution->workflow_id;
     const API(History) *history = task->history;
     size_t count = 0;
-    bool has_asked = count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)) > 0;
-    bool has_timer = count_events(history, EVENT(TIMER_STARTED)) > 0;
+    bool has_asked =
+        script_count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)) > 0;
+    bool has_timer = script_count_events(history, EVENT(TIMER_STARTED)) > 0;
     if (strcmp(id, "asking") == 0 && !has_asked) {
-        decisions[count++] = decide_external(script);
-        decisions[count++] = decide_child(script);
+        decisions[count++] = script_ask_other(script, "asked", "external");
+        decisions[count++] = script_start_child(script, CHILD);
     } else if (strcmp(id, "timed") == 0 && !has_timer) {
         decisions[count++] = decide_timer(script);
     } else if (strcmp(id, CHILD) == 0 || is_to_end(id, history)) {
@@ -299,7 +200,7 @@ is_closed(struct script *script, const char *id)
 static void
 work_off(struct script *script)
 {
-    int64_t limit = clock_monotonic() + PATIENCE;
+    int64_t limit = clock_monotonic() + SCRIPT_PATIENCE;
     size_t closed = 0;
     while (closed < ID_COUNT + 1) {
         API(PollForDecisionTaskResponse) *task = script_poll(script, TARGET, NS_PER_S);
@@ -319,8 +220,8 @@ work_off(struct script *script)
 static void
 expect_no_failure(const API(History) *history)
 {
-    EXPECT_EQ(count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED)), 0);
-    EXPECT_EQ(count_events(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED)), 0);
+    EXPECT_EQ(script_count_events(history, EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED)), 0);
+    EXPECT_EQ(script_count_events(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED)), 0);
     for (size_t i = 1; i < history->n_events; i++)
         EXPECT(history->events[i]->version >= history->events[i - 1]->version);
 }
@@ -336,12 +237,12 @@ expect_whole(struct script *script)
     for (unsigned i = 0; i < test->signal_count; i++) {
         const struct signal *signal = &test->signals[i];
         unsigned found =
-            count_signals(script_history(script, TARGET, signal->id, ""), signal->name);
+            script_count_signals(script_history(script, TARGET, signal->id, ""), signal->name);
         EXPECT(found <= 1);
         EXPECT(found == 1 || !signal->is_acknowledged);
     }
-    EXPECT_EQ(count_signals(script_history(script, TARGET, "asked", ""), "external"), 1);
-    EXPECT_EQ(count_signals(script_history(script, TARGET, "buffered", ""), "taken"), 1);
+    EXPECT_EQ(script_count_signals(script_history(script, TARGET, "asked", ""), "external"), 1);
+    EXPECT_EQ(script_count_signals(script_history(script, TARGET, "buffered", ""), "taken"), 1);
     static const char *const never[] = {"history_forked", "history_switched", "divergence_noted",
                                         "conflict_terminated", "run_becomes_zombie"};
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
@@ -383,18 +284,18 @@ static void
 play_drain(struct script *script)
 {
     struct drain_test *test = test_of(script);
-    test->old_version = describe_domain(script, SOURCE)->failover_version;
+    test->old_version = script_describe_domain(script, SOURCE)->failover_version;
     API(PollForDecisionTaskResponse) *asking = begin_runs(script);
     for (unsigned i = 0; i < 2; i++)
         test->armed_at[i] = points_of(script, i);
     test->is_armed = true;
-    begin_drain(script, TARGET, TIMEOUT);
+    script_begin_drain(script, TARGET, TIMEOUT);
     API(Decision) *decisions[2];
     size_t count = decide(script, asking, decisions);
     /* It may come in time, or be refused: then the next decision says the same. */
     struct error *err = script_complete(script, SOURCE, asking, decisions, count);
     EXPECT(err == NULL || err->kind == ERR_DOMAIN_NOT_ACTIVE || test->has_struck);
-    int64_t took = await_active(script, TARGET, PATIENCE);
+    int64_t took = await_active(script, TARGET, SCRIPT_PATIENCE);
     test->is_armed = false;
     for (unsigned i = 0; i < 2; i++)
         test->points[i] = points_of(script, i) - test->armed_at[i];
@@ -432,8 +333,7 @@ play_all_crashes(const uint32_t *shards, unsigned victim)
     }
 }
 
-TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-017", "F-018", "F-019", "F-023",
-     "F-040")
+TEST(graceful_script, a_domain_drains_and_nothing_is_lost, "F-019", "F-040")
 {
     struct drain_test test = {0};
     play_once((const uint32_t[]){2, 3}, &test);
@@ -452,4 +352,151 @@ TEST(graceful_script, whenever_the_target_crashes_it_goes_on, "F-035", "F-036")
 TEST(graceful_script, whenever_the_source_crashes_a_target_with_fewer_shards_becomes_active)
 {
     play_all_crashes((const uint32_t[]){3, 2}, SOURCE);
+}
+
+/* --- on the wire ---- */
+
+/* Markers among what the source has for a cluster in one shard; they come last. */
+static unsigned
+count_markers(struct script *script, const char *cluster, uint32_t shard, int64_t failover_version,
+              int64_t *last)
+{
+    ADMIN(ReplicationMessages) *page = script_messages(script, SOURCE, cluster, shard, -1);
+    unsigned count = 0;
+    for (size_t i = 0; i < page->n_replication_tasks; i++) {
+        const ADMIN(ReplicationTask) *task = page->replication_tasks[i];
+        if (task->task_type != TASK(FAILOVER_MARKER)) {
+            EXPECT_EQ(count, 0);
+            continue;
+        }
+        const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
+        EXPECT_TEXT(marker->domain_id, script->domain_id);
+        EXPECT_EQ(marker->failover_version, failover_version);
+        EXPECT(marker->creation_time != NULL && task->creation_time != NULL);
+        EXPECT_TEXT(marker->scope, "");
+        count++;
+    }
+    *last = page->last_retrieved_message_id;
+    return count;
+}
+
+static void
+cut_from_target(struct script *script)
+{
+    int64_t limit = clock_monotonic() + WITHIN;
+    script_part(script); /* the third cluster still tells each of the other */
+    while (strcmp(script_describe_domain(script, SOURCE)->active_cluster_name, "cluster1") != 0)
+        EXPECT(clock_monotonic() < limit);
+    script_sleep(script, NS_PER_S);
+}
+
+/* The target is cut off as soon as it has begun, and the test asks in its name, as a Cadence
+ * cluster with more shards than the source would. */
+static void
+play_wire(struct script *script)
+{
+    for (size_t i = 0; i < ID_COUNT; i++)
+        script_start(script, SOURCE, ids[i]);
+    API(PollForDecisionTaskResponse) *open = script_poll(script, SOURCE, WITHIN);
+    EXPECT(open != NULL);
+    script_begin_drain(script, TARGET, TIMEOUT);
+    cut_from_target(script);
+    EXPECT_KIND(script_complete(script, SOURCE, open, NULL, 0), ERR_DOMAIN_NOT_ACTIVE);
+    int64_t failover_version = script_describe_domain(script, TARGET)->failover_version;
+    for (uint32_t shard = 0; shard < SIM_SHARDS + 3; shard++) {
+        int64_t last;
+        EXPECT_EQ(count_markers(script, "cluster1", shard, failover_version, &last), 1);
+        EXPECT_EQ(count_markers(script, "cluster1", shard, failover_version, &last), 1);
+        ADMIN(ReplicationMessages) *rest = script_messages(script, SOURCE, "cluster1", shard, last);
+        EXPECT_EQ(rest->n_replication_tasks, 0); /* what was read is not told again */
+    }
+}
+
+TEST(graceful_script, who_asks_for_every_shard_gets_one_marker_of_each, "F-018", "F-023")
+{
+    script_play(3, 0, play_wire);
+}
+
+/* A failover by force tells of no marker. */
+static void
+play_force(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_part(script);
+    script_failover(script, TARGET);
+    cut_from_target(script);
+    for (uint32_t shard = 0; shard < SIM_SHARDS + 1; shard++) {
+        int64_t last;
+        EXPECT_EQ(count_markers(script, "cluster1", shard, 0, &last), 0);
+    }
+}
+
+TEST(graceful_script, a_failover_by_force_writes_no_marker, "F-022")
+{
+    script_play(3, 0, play_force);
+}
+
+/* --- too late ---- */
+
+#define SHORT 20 /* seconds */
+
+/* The markers do not come: the target goes on when its time is up, and they change nothing when
+ * they do. What the old cluster had written is not lost. */
+static void
+play_late(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_await(script, TARGET, "idle", 2);
+    int64_t begin = clock_monotonic();
+    script_begin_drain(script, TARGET, SHORT);
+    cut_from_target(script);
+    EXPECT_EQ(world_mark_count(script->sim->world, "source_shard_ready"), 0);
+    int64_t failover_version = script_describe_domain(script, TARGET)->failover_version;
+    while (script_signal(script, TARGET, "idle", "after") != NULL) {
+        EXPECT(clock_monotonic() < begin + (SHORT + 11) * NS_PER_S);
+        script_sleep(script, 100 * NS_PER_MS);
+    }
+    EXPECT(clock_monotonic() >= begin + SHORT * NS_PER_S);
+    script_heal(script);
+    script_expect_same(script, "idle");
+    script_sleep(script, 5 * NS_PER_S);
+    EXPECT_EQ(script_describe_domain(script, TARGET)->failover_version, failover_version);
+    EXPECT(world_mark_count(script->sim->world, "marker_not_awaited") > 0);
+    EXPECT_EQ(world_mark_count(script->sim->world, "source_shard_ready"), 0);
+    EXPECT_OK(script_signal(script, TARGET, "idle", "still"));
+}
+
+TEST(graceful_script, markers_that_come_after_the_timeout_change_nothing, "F-030", "F-032", "F-041")
+{
+    script_play(3, 0, play_late);
+}
+
+/* --- switched off ---- */
+
+static void
+switch_off(struct script *script)
+{
+    script->sim->dynamic = "system.enableGracefulFailover:\n- value: false\n";
+    watch_source(script);
+}
+
+static void
+play_off(struct script *script)
+{
+    script_start(script, SOURCE, "idle");
+    script_await(script, TARGET, "idle", 2);
+    int64_t begin = clock_monotonic();
+    script_begin_drain(script, TARGET, SHORT);
+    await_active(script, TARGET, (SHORT + 11) * NS_PER_S);
+    EXPECT(clock_monotonic() >= begin + SHORT * NS_PER_S);
+    for (unsigned i = 0; i < SHARDS_MAX; i++)
+        EXPECT_EQ(test_of(script)->markers[i], 0);
+    script_expect_same(script, "idle");
+}
+
+TEST(graceful_script, without_the_machinery_there_are_no_markers_and_the_timeout_decides, "F-009")
+{
+    struct drain_test test = {0};
+    script_play_on(
+        &(struct script_stage){.clusters = 2, .run = play_off, .begin = switch_off, .test = &test});
 }

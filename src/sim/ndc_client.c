@@ -173,7 +173,7 @@ client_step(struct ndc_load *load, struct load_clients *clients)
         wish.send = send_start;
         make_wish(&wish, clients);
         wish.send = send_rival;
-        if (entropy_below(3) == 0)
+        if (!load->options.has_no_rivals && entropy_below(3) == 0)
             make_wish(&wish, clients);
         return;
     }

@@ -89,8 +89,8 @@ client_main(void *argument)
     struct ndc_load *load = argument;
     const struct ndc_options *options = &load->options;
     unsigned clusters = load->sim->count, each = options->workers;
-    struct ndc_part *parts =
-        memory_zalloc(options->clients + 2 * each * clusters + 1, sizeof *parts);
+    struct ndc_part *parts = memory_zalloc(
+        options->clients + options->witnesses + 2 * each * clusters + 1, sizeof *parts);
     unsigned next = 0;
     register_domain(load);
     for (unsigned i = 0; i < 2 * each * clusters; i++) {
@@ -102,10 +102,16 @@ client_main(void *argument)
         parts[next] = (struct ndc_part){.load = load, .number = i};
         fiber_start("client", ndc_client_main, &parts[next++]);
     }
+    for (unsigned i = 0; i < options->witnesses; i++) {
+        parts[next] = (struct ndc_part){.load = load, .number = i};
+        fiber_start("witness", ndc_witness_main, &parts[next++]);
+    }
     parts[next].load = load;
     if (load->movers_running > 0)
-        fiber_start("mover", ndc_mover_main, &parts[next]);
+        fiber_start("mover", options->grace_seconds_max > 0 ? ndc_grace_mover_main : ndc_mover_main,
+                    &parts[next]);
     wait_for(&load->clients_running);
+    wait_for(&load->witnesses_running);
     wait_for(&load->movers_running);
     ndc_audit(load);
     load->is_audited = true;
@@ -123,6 +129,7 @@ ndc_load_start(struct sim *sim, const struct ndc_options *options)
     load->clients_running = options->clients;
     load->workers_running = 2 * options->workers * sim->count;
     load->movers_running = options->move_pause_max > 0;
+    load->witnesses_running = options->witnesses;
     host_start(sim->client, client_main, load);
     return load;
 }

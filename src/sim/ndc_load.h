@@ -13,7 +13,13 @@
  *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in the
  *      history of a run of its workflow id: what was on one that lost was applied again;
  *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
- *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue. */
+ *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue.
+ *
+ * Of graceful failovers (ndc_grace.c), if none of them ran out of time and none was by force:
+ *   6. every one of them is complete, as the history of failovers says; no branch ever forked, no
+ *      run gave way to another: no old version was ever written behind a marker;
+ *   7. a cluster that took a signal has the signal that its sender knew to be taken before.
+ * If some did: their reports name the shards that were missing. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
 
@@ -26,6 +32,11 @@ struct ndc_options {
     unsigned workflows_max;
     int64_t think_max;
     int64_t move_pause_max; /* between two failovers; 0: the domain stays */
+    /* Failovers are graceful, with this timeout; 0: by force. */
+    int64_t grace_seconds_max;
+    bool has_force;     /* one in four is by force after all, and timeouts are shorter */
+    bool has_no_rivals; /* nobody else starts the same workflow */
+    unsigned witnesses; /* of causes and effects */
 };
 
 struct ndc_load {
@@ -36,6 +47,10 @@ struct ndc_load {
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
     uint64_t calls, acknowledged, failed, failovers, signals, decisions;
+    /* Of graceful failovers. */
+    uint64_t completed, timed_out;
+    unsigned witnesses_running, testimonies;
+    char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
     struct verdict verdict;
 };
 
@@ -66,6 +81,8 @@ void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);
 void ndc_mover_main(void *part);
+void ndc_grace_mover_main(void *part);
+void ndc_witness_main(void *part);
 /* Waits until the group has settled, then checks. Yields. */
 void ndc_audit(struct ndc_load *load);
 

@@ -193,6 +193,9 @@ static void
 handover_run(struct handover *handover)
 {
     struct tenure *tenure = handover->tenure;
+#ifdef CADENZA_PLANT_marker_before_last_event
+    markers_put(tenure, handover->domain_id, handover->order, handover->arena);
+#endif
     while (!tenure->is_over) {
         struct error *err = walk(handover);
         if (err == NULL)
