@@ -10,7 +10,6 @@
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
 #include "api/hold.h"
 #include "api/home.h"
-#include "api/inside.h"
 #include "api/tokens.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -327,17 +326,17 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     struct run_home home = {.last_version = -1};
     found->is_unknown = lookup.is_active_active && !find_home(call, subject, &home);
     found->attribute = (struct cluster_attribute){home.scope, home.name};
+    found->last_version = home.last_version;
     const struct domain *domain = domains_find_id(api->options.domains, found->domain_id);
     struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = ""};
     if (!found->is_unknown && domain != NULL)
         active =
-            domain_active_run(domain, &found->attribute, home.last_version, api->options.group);
+            domain_active_run(domain, &found->attribute, found->last_version, api->options.group);
     home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
     if (found->is_unknown && domain != NULL && hold_is_draining_to_here(api, domain))
-        found->status =
-            ACTIVE_PENDING; /* who answers it here says what is wrong, but it may come */
+        found->status = ACTIVE_PENDING; /* what is not here may come yet */
 }
 
 bool
@@ -488,12 +487,10 @@ count_forwarded(const struct rpc_call *call, const char *domain, const char *clu
                 1);
 }
 
-/* The other cluster's answer to the call becomes this one's. Yields. */
+/* The other cluster's answer to the message becomes this one's. Yields. */
 static struct error *
-forward(struct rpc_call *call, const char *domain, const char *cluster_name)
+forward(struct rpc_call *call, struct slice message, const char *domain, const char *cluster_name)
 {
-    struct slice message = call->is_rewritten ? message_encode(call->arena, call->request)
-                                              : grpc_call_request(call->grpc);
     struct api *api = api_of(call);
     const struct cluster *cluster = find_callable(api, cluster_name);
     if (cluster == NULL)
@@ -544,26 +541,34 @@ may_forward(const struct rpc_call *call, const struct subject *subject, bool *is
            (api->options.forward.policy != FORWARD_NOOP && is_enabled(api, subject->domain));
 }
 
-struct error *
-forward_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
+static struct error *
+serve(struct rpc_call *call, const struct subject *subject, const struct serving *serving)
 {
     const char *here = api_of(call)->options.group->current->name;
-    struct subject subject;
     struct hold_subject found;
     bool is_forced;
-    if (!find_subject(call, &subject) || !may_forward(call, &subject, &is_forced))
-        return handle(call);
-    find_active(call, &subject, &found);
+    if (!may_forward(call, subject, &is_forced))
+        return serving->handle(call);
+    find_active(call, subject, &found);
     const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
-    if (!is_forced && !is_in_reach(call, &subject, asked))
-        return handle(call);
-    struct error *err =
-        strcmp(asked, here) == 0 ? handle(call) : forward(call, found.domain_name, asked);
+    if (!is_forced && !is_in_reach(call, subject, asked))
+        return serving->handle(call);
+    struct error *err = strcmp(asked, here) == 0
+                            ? serving->handle(call)
+                            : forward(call, serving->message, found.domain_name, asked);
     const char *other = forward_told_active(call, err, asked);
     if (other == NULL)
         return err;
     mark("call_forwarded_again");
-    return strcmp(other, here) == 0 ? handle(call) : forward(call, found.domain_name, other);
+    return strcmp(other, here) == 0 ? serving->handle(call)
+                                    : forward(call, serving->message, found.domain_name, other);
+}
+
+struct error *
+forward_serve(struct rpc_call *call, const struct serving *serving)
+{
+    struct subject subject;
+    return find_subject(call, &subject) ? serve(call, &subject, serving) : serving->handle(call);
 }
 
 struct error *
@@ -571,11 +576,13 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
     const struct forward_method *method = &api->forward[rpc_index(call)];
-    call->is_rewritten |= home_choose(call);
+    struct serving serving = {handle, grpc_call_request(call->grpc)};
+    if (home_choose(call))
+        serving.message = message_encode(call->arena, call->request);
     struct subject subject;
-    if (method->reach == REACH_NEVER)
+    if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
-    if (method->is_held && find_subject(call, &subject) && hold_is_enabled(api, subject.domain))
-        return hold_serve(call, hold_is_draining(subject.domain), handle);
-    return forward_serve(call, handle);
+    if (method->is_held && hold_is_enabled(api, subject.domain))
+        return hold_serve(call, hold_is_draining(subject.domain), &serving);
+    return serve(call, &subject, &serving);
 }

@@ -62,7 +62,8 @@ is_draining_here(const struct domain *domain, const struct hold *hold)
         return false;
     if (hold->subject.is_unknown)
         return hold_is_draining_to_here(hold->api, domain);
-    return domain_active(domain, &hold->subject.attribute, group).status == ACTIVE_PENDING;
+    return domain_active_run(domain, &hold->subject.attribute, hold->subject.last_version, group)
+               .status == ACTIVE_PENDING;
 }
 
 static void
@@ -382,7 +383,7 @@ wait_again(struct hold *hold, struct rpc_call *call, struct error **err)
 }
 
 struct error *
-hold_serve(struct rpc_call *call, bool may_drain, struct error *(*handle)(struct rpc_call *call))
+hold_serve(struct rpc_call *call, bool may_drain, const struct serving *serving)
 {
     struct hold hold = {.api = api_of(call), .arena = call->arena};
     struct error *err = NULL;
@@ -392,10 +393,10 @@ hold_serve(struct rpc_call *call, bool may_drain, struct error *(*handle)(struct
         hold.subject.status != ACTIVE_ELSEWHERE)
         err = take_turn(&hold, call);
     if (err == NULL)
-        err = forward_serve(call, handle);
+        err = forward_serve(call, serving);
     while (err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE && wait_again(&hold, call, &err)) {
         call->response = message_new(call->arena, call->response->descriptor);
-        err = forward_serve(call, handle);
+        err = forward_serve(call, serving);
     }
     end_hold(&hold, err);
     return err;

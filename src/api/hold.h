@@ -20,7 +20,8 @@ struct hold_subject {
     const char *domain_id, *domain_name;
     const char *workflow_id; /* "": it waits for nobody but the domain */
     struct cluster_attribute attribute;
-    bool is_unknown; /* what its workflow belongs to: whatever of the domain drains counts */
+    int64_t last_version; /* of its run; -1: there is none, or it does not matter */
+    bool is_unknown;      /* what its workflow belongs to: whatever of the domain drains counts */
     /* As the calling loop knows it; who is active, if anybody is. */
     enum active_status status;
     const char *cluster_name;
@@ -35,8 +36,12 @@ bool hold_is_draining_to_here(const struct api *api, const struct domain *domain
 /* Answers the call, when its domain drains no more; `may_drain`: as far as this loop knows it does.
  * Yields. Errors: the handler's; ERR_SERVICE_BUSY (it may be tried again, nothing was written);
  * ERR_CANCELLED. */
+struct serving {
+    struct error *(*handle)(struct rpc_call *call); /* if it is answered here */
+    struct slice message;                           /* what is sent on if it is not */
+};
 must_use struct error *hold_serve(struct rpc_call *call, bool may_drain,
-                                  struct error *(*handle)(struct rpc_call *call));
+                                  const struct serving *serving);
 
 /* On the calling loop: who waits here goes, with an error. No yield. */
 void hold_hurry_here(struct api *api);
@@ -49,8 +54,7 @@ void hold_close_here(struct api *api);
  * active in several clusters. */
 must_use bool forward_find_subject(struct rpc_call *call, struct hold_subject *subject);
 /* Has it answered here, or where the workflow is active. Yields. */
-must_use struct error *forward_serve(struct rpc_call *call,
-                                     struct error *(*handle)(struct rpc_call *call));
+must_use struct error *forward_serve(struct rpc_call *call, const struct serving *serving);
 /* The cluster that a refusal says is active; NULL: it was no such refusal, or says nothing new. */
 const char *forward_told_active(struct rpc_call *call, const struct error *err, const char *asked);
 

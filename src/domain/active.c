@@ -173,9 +173,10 @@ active_for_version(const struct domain *domain, int64_t last_version,
     int64_t version = last_version;
     if (is_region_there && of_region.failover_version > version)
         version = of_region.failover_version; /* it was elsewhere and came back */
-    return (struct active_cluster){.status = status_of(domain, NULL, writer->name, group),
-                                   .cluster_name = writer->name,
-                                   .failover_version = version};
+    return (struct active_cluster){
+        .status = is_region_there ? of_region.status : status_of(domain, NULL, writer->name, group),
+        .cluster_name = writer->name,
+        .failover_version = version};
 }
 
 struct active_cluster

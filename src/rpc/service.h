@@ -19,8 +19,7 @@ struct rpc_call {
     struct grpc_call *grpc;
     struct arena *arena;
     const ProtobufCMessage *request; /* decoded; of the method's request type */
-    bool is_rewritten; /* the request is not what came any more: who sends it on encodes it */
-    ProtobufCMessage *response; /* initialised; of the method's response type */
+    ProtobufCMessage *response;      /* initialised; of the method's response type */
     /* Fields of the response that are in wire form already: they go out behind the others as they
      * are. Read when the call is answered. */
     const struct slice *pieces;

@@ -164,18 +164,18 @@ play(const struct script_stage *stage, unsigned domain_clusters, const char *con
     struct sim sim;
     unsigned clusters = stage->clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    const struct script_attributes *attributes =
+        stage->attributes == NULL ? &no_attributes : stage->attributes;
     struct script script = {.sim = &sim,
                             .run = stage->run,
                             .stage = stage,
+                            .attributes = attributes->all,
+                            .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
     sim.dynamic = stage->dynamic;
     sim.has_system_domains = stage->has_system_domains;
-    if (stage->attributes != NULL) {
-        script.attributes = stage->attributes->all;
-        script.attribute_count = stage->attributes->count;
-        if (stage->attributes->has_regions)
-            sim_give_regions(&sim);
-    }
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
     if (stage->begin != NULL)
         stage->begin(&script);
     for (unsigned i = 0; i < sim.count; i++) {
