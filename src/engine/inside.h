@@ -53,6 +53,7 @@ enum errand_kind {
     ERRAND_PARENT_KNOWS = 4, /* nothing: the child gets its first decision */
     ERRAND_CHILD_CLOSED = 5, /* TransferRow, with the close event */
     ERRAND_START_CHILD = 6,  /* TransferRow, with start, parent, partition_config */
+    ERRAND_REQUEST = 7,      /* TransferRow, as it was accepted */
 };
 struct errand_wish {
     enum errand_kind kind;
@@ -68,6 +69,10 @@ struct errand_wish {
 /* Asks, as a step of the target; if the target is active in another cluster, there
  * (errands_target.c). */
 must_use struct error *errand_ask(struct errand_walk *walk, struct errand_wish *wish);
+/* The second half of that: the target was asked, and refused; if it named another cluster, what
+ * came of it there, else the refusal. */
+must_use struct error *errand_follow(struct errand_walk *walk, struct errand_wish *wish,
+                                     struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
 bool errand_is_void(const struct error *err);
 /* Starts a child, tells its parent, gives it its first decision (errands_child.c). */
