@@ -56,7 +56,7 @@ static const char *const home_marks[] = {
     /* Rare ones. */
     "history_switched",
     "conflict_terminated",
-    "start_over_run_elsewhere",
+    "divergence_noted",
     "run_becomes_zombie",
 };
 #define RARE_MARKS 4
