@@ -39,7 +39,8 @@ home_choose(struct rpc_call *call)
     const struct api_options *options = &api_of(call)->options;
     API(StartWorkflowExecutionRequest) *start = find_start(call->request);
 #ifdef CADENZA_PLANT_region_substituted
-    if (start == NULL || (!api_is_forwarded(call) && start->active_cluster_selection_policy != NULL))
+    if (start == NULL ||
+        (!api_is_forwarded(call) && start->active_cluster_selection_policy != NULL))
         return false; /* planted: who carries a start out puts its own region into it */
 #else
     if (start == NULL || api_is_forwarded(call) ||

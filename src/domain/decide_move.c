@@ -65,9 +65,6 @@ version_before(const struct attribute *known, const API(Domain) *domain)
 {
     if (known == NULL)
         return -1;
-#ifdef CADENZA_PLANT_attribute_version_reused
-    return -1; /* planted: an attribute that comes back has the version that it had there before */
-#endif
     bool followed = known->is_removed && domain->failover_version > known->failover_version;
     return followed ? domain->failover_version : known->failover_version;
 }
@@ -93,6 +90,10 @@ move_attribute(const API(Domain) *domain, struct attributes *attributes,
         return refuse_exhausted("The cluster attribute", target, arena);
     check(known == NULL || next.failover_version > known->failover_version);
     check(cluster_group_of_version(rules->group, next.failover_version) == target);
+#ifdef CADENZA_PLANT_attribute_version_reused
+    bool is_first = cluster_group_next_version(rules->group, target, 0, &next.failover_version);
+    check(is_first); /* planted: what comes back has the version that it had there before */
+#endif
     *has_moved = true;
     if (known != NULL)
         *known = next;
