@@ -90,6 +90,10 @@ move_attribute(const API(Domain) *domain, struct attributes *attributes,
         return refuse_exhausted("The cluster attribute", target, arena);
     check(known == NULL || next.failover_version > known->failover_version);
     check(cluster_group_of_version(rules->group, next.failover_version) == target);
+#ifdef CADENZA_PLANT_attribute_version_reused
+    bool is_first = cluster_group_next_version(rules->group, target, 0, &next.failover_version);
+    check(is_first); /* planted: what comes back has the version that it had there before */
+#endif
     *has_moved = true;
     if (known != NULL)
         *known = next;
@@ -97,6 +101,17 @@ move_attribute(const API(Domain) *domain, struct attributes *attributes,
         attributes_add(attributes, &next, arena);
     return NULL;
 }
+
+#ifdef CADENZA_PLANT_other_attribute_moved
+static const char *
+first_name(const struct attributes *attributes, const char *scope)
+{
+    size_t i = 0;
+    while (strcmp(attributes->all[i].scope, scope) != 0)
+        i++;
+    return attributes->all[i].name;
+}
+#endif
 
 static struct error *
 move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
@@ -114,6 +129,14 @@ move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
             return err;
         moves_regions = moves_regions || strcmp(wanted.all[i].scope, REGION_SCOPE) == 0;
     }
+#ifdef CADENZA_PLANT_other_attribute_moved
+    if (*has_moved && wanted.count > 0) { /* planted: the first of the scope goes along */
+        struct attribute along = wanted.all[0];
+        along.name = (char *)first_name(&attributes, along.scope);
+        struct error *fault = move_attribute(domain, &attributes, &along, rules, arena, has_moved);
+        check(fault == NULL);
+    }
+#endif
     struct error *err = decide_check_attribute_count(&attributes, rules, arena);
     if (err == NULL && moves_regions)
         err = decide_check_regions(&attributes, rules->group, arena);
