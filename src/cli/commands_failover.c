@@ -26,7 +26,7 @@ const struct cli_command cli_failover_commands[] = {
                     "  cadenza admin cluster failover start " FROM_TO
                     " --domains orders,mail --failover_drill_wait_second 600\n",
         .flags = "target_cluster from_cluster " HOW "failover_domains failover_drill_wait_second "
-                 "cron cluster_attributes_json v2 dry_run watch " PRINTED REMOTE,
+                 "cron cluster_attributes_json v2 dry_run managed_watch " PRINTED REMOTE,
         .run = cli_failover_start,
     },
     {
@@ -54,7 +54,7 @@ const struct cli_command cli_failover_commands[] = {
                    "the failover has ended;\nthe exit code is 1 unless all domains moved.",
         .examples = "  cadenza admin cluster failover query\n"
                     "  cadenza admin cluster failover query --watch\n",
-        .flags = WHICH "watch " PRINTED REMOTE,
+        .flags = WHICH "managed_watch " PRINTED REMOTE,
         .run = cli_failover_query,
     },
     {
@@ -73,7 +73,7 @@ const struct cli_command cli_failover_commands[] = {
         .aliases = "ro",
         .summary = "Ends a failover and brings back what it has moved, as a failover of its own.",
         .examples = "  cadenza admin cluster failover rollback\n",
-        .flags = "run_id " HOW "dry_run watch " PRINTED REMOTE,
+        .flags = "run_id " HOW "dry_run managed_watch " PRINTED REMOTE,
         .run = cli_failover_rollback,
     },
     {
@@ -101,7 +101,7 @@ const struct cli_command cli_failover_commands[] = {
                    "--dry_run only lists them.",
         .examples = "  cadenza admin cluster rebalance start --dry_run\n"
                     "  cadenza admin cluster rebalance start\n",
-        .flags = "v2 dry_run watch " PRINTED REMOTE,
+        .flags = "v2 dry_run managed_watch " PRINTED REMOTE,
         .run = cli_rebalance_start,
     },
     {

@@ -75,7 +75,7 @@ start_or_preview(struct cli_call *call, const struct failover_plan *plan)
 {
     if (cli_is_on(call, "dry_run"))
         return failover_preview(call, plan);
-    bool is_watched = cli_is_on(call, "watch");
+    bool is_watched = cli_is_on(call, "managed_watch");
     const char *run_id = NULL;
     struct error *err = send_start(call, plan, &run_id);
     if (err != NULL)

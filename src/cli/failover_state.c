@@ -236,7 +236,7 @@ cli_failover_query(struct cli_call *call)
 {
     const char *id = failover_workflow_id(call), *run_id = cli_text(call, "run_id");
     struct failover_state state;
-    if (cli_is_on(call, "watch"))
+    if (cli_is_on(call, "managed_watch"))
         return failover_watch(call, id, run_id);
     struct error *err = failover_ask_state(call, id, run_id, &state);
     if (err == NULL)

@@ -232,7 +232,7 @@ const struct cli_flag cli_more_flags[] = {
     PLAIN("cluster_attributes_json", NULL, "JSON",
           "Cluster attributes that move, too: [{\"scope\":\"region\",\"name\":\"oslo\"}]."),
     SWITCH("v2", NULL, "The newer workflow, which goes by the data of each domain."),
-    SWITCH("watch", NULL, "Say how far it is until it has ended."),
+    TEXT("managed_watch", "watch", NULL, NULL, NULL, "Say how far it is until it has ended."),
 
     /* repair */
     SWITCH("skip_errors", "serr",
