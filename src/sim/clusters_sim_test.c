@@ -76,8 +76,10 @@ run_storm(const struct storm *storm)
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
                                                    .move_pause_max = storm->move_pause_max});
-    struct nemesis nemesis = {
-        .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
+    struct nemesis nemesis = {.sim = &sim,
+                              .pause_max = storm->pause_max,
+                              .is_at_commits = storm->is_at_commits,
+                              .slows = true};
     if (storm->pause_max > 0) {
         nemesis_run(&nemesis, storm->duration);
         EXPECT(nemesis_relent(&nemesis));
@@ -85,6 +87,8 @@ run_storm(const struct storm *storm)
         world_run_for(sim.world, storm->duration);
     }
     const char *violation = ndc_load_verify(load);
+    if (violation != NULL)
+        world_print_marks(sim.world);
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
     struct outcome outcome = {.trace = world_trace_hash(sim.world),
