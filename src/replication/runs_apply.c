@@ -48,6 +48,7 @@ struct item {
 struct stream {
     struct list items; /* rows rising */
     int64_t retrieved; /* -1: not begun */
+    int64_t resync_to; /* 0: nothing was dropped */
 };
 
 struct queue {
@@ -129,6 +130,7 @@ need_streams(struct applier *applier, uint32_t count)
         list_init(&streams[i].items);
         bool is_old = i < applier->stream_count;
         streams[i].retrieved = is_old ? applier->streams[i].retrieved : -1;
+        streams[i].resync_to = is_old ? applier->streams[i].resync_to : 0;
         if (is_old)
             list_splice_back(&streams[i].items, &applier->streams[i].items);
     }
@@ -164,6 +166,21 @@ applier_processed(const struct applier *applier, uint32_t shard)
     const struct item *first = list_entry(stream->items.next, struct item, node);
     int64_t before = first->task->source_task_id - 1;
     return before > 0 ? before : PROCESSED_NOTHING;
+}
+
+int64_t
+applier_resync_to(const struct applier *applier, uint32_t shard)
+{
+    return shard < applier->stream_count ? applier->streams[shard].resync_to : 0;
+}
+
+void
+applier_note_resynced(struct applier *applier, uint32_t shard)
+{
+    struct stream *stream = &applier->streams[shard];
+    check(shard < applier->stream_count && stream->resync_to > 0);
+    stream->retrieved = stream->resync_to;
+    stream->resync_to = 0;
 }
 
 void
@@ -436,7 +453,10 @@ add_messages(struct applier *applier, uint32_t shard, const ADMIN(ReplicationMes
         /* A source whose store went back in time sends again what is under way. */
         add_item(applier, stream, delivery, task);
     }
-    stream->retrieved = messages->last_retrieved_message_id;
+    if (messages->resync_to > 0)
+        stream->resync_to = messages->resync_to;
+    else
+        stream->retrieved = messages->last_retrieved_message_id;
 }
 
 void

@@ -18,8 +18,19 @@ static const char *const quiet_marks[] = {
     "foreign_activity_applied",
 };
 static const char *const broken_marks[] = {
-    "crash_while_serving",        "clusters_parted", "cut_between_clusters", "runs_peer_failed",
+    "crash_while_serving",
+    "clusters_parted",
+    "cut_between_clusters",
+    "runs_peer_failed",
     "replication_rows_read_back",
+    "slow_between_clusters",
+    "replication_answer_again",
+    "events_fetched_again",
+    /* Rare ones. */
+    "replication_rows_dropped",
+    "replication_resynced",
+    "resync_fetched",
+    "crash_with_lost_writes",
 };
 static const char *const moving_marks[] = {
     "crash_while_serving",
@@ -37,14 +48,28 @@ static const char *const moving_marks[] = {
     "lost_events_sent",
     "decision_closed_by_failover",
     "activity_row_shared",
+    "history_forked",
+    "row_parked",
+    "slow_between_clusters",
+    "replication_answer_again",
+    "events_fetched_again",
     /* Rare ones. */
+    "signal_reapplied",
+    "cancel_reapplied",
+    "foreign_reset_begun",
+    "reset_for_reapplication",
+    "crash_with_lost_writes",
+    "replication_rows_dropped",
+    "replication_resynced",
+    "resync_fetched",
     "conflict_terminated",
     "run_becomes_zombie",
     "zombie_revived",
     "flushed_before_foreign",
 };
-#define RARE_MARKS 4
-#define MARKS_MAX  32
+#define RARE_MARKS  12
+#define BROKEN_RARE 4
+#define MARKS_MAX   32
 
 struct storm {
     uint64_t seed;
@@ -52,6 +77,7 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
+    const char *dynamic; /* settings of all; NULL: defaults */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
 };
@@ -65,6 +91,8 @@ run_storm(const struct storm *storm)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
+    sim.dynamic = storm->dynamic;
+    sim.echo = 6;
     for (unsigned i = 0; i < sim.count; i++) {
         if (storm->sync_max > 0)
             memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
@@ -144,6 +172,9 @@ TEST(clusters_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "
     run_storms(quiet_storm);
 }
 
+/* A cluster that is away for some seconds is away for too long. */
+static const char few_rows[] = "history.replicationRowsMax:\n- value: 4\n";
+
 /* Nobody moves the domain, but clusters crash and part. */
 static struct storm
 broken_storm(uint64_t seed)
@@ -155,6 +186,8 @@ broken_storm(uint64_t seed)
     storm.is_at_commits = seed % 2 == 0;
     storm.marks = broken_marks;
     storm.mark_count = array_length(broken_marks);
+    storm.rare_count = BROKEN_RARE;
+    storm.dynamic = seed % 3 == 1 ? few_rows : NULL;
     return storm;
 }
 

@@ -203,6 +203,12 @@ find_range_end(const struct run_branches *branches, const struct version_item *b
         return true;
     range->branch = branches_find_event(branches, *before);
     range->to_event_id = before->event_id;
+    for (size_t i = 1; range->branch == branches->count && i < branches->count; i++) {
+        struct version_item last = versions_last(branches->branch[i].versions);
+        last.event_id++;
+        if (version_item_equal(*before, last))
+            range->branch = i;
+    }
     return range->branch < branches->count;
 }
 

@@ -227,7 +227,7 @@ tenure_read(struct tenure *tenure, struct arena *arena)
     if (err == NULL)
         visible_begin(tenure, found ? record : NULL);
     if (err == NULL)
-        replicate_begin(tenure, record);
+        err = replicate_begin(tenure, record, arena);
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;
