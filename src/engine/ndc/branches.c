@@ -261,8 +261,12 @@ static struct run_branches
 settle(struct run_branch *branch, size_t count, size_t index)
 {
     struct run_branch grown = branch[index];
-    if (versions_last(grown.versions).event_version >
-        versions_last(branch[0].versions).event_version) {
+    bool wins = versions_last(grown.versions).event_version >
+                versions_last(branch[0].versions).event_version;
+#ifdef CADENZA_PLANT_branch_by_length
+    wins = versions_last(grown.versions).event_id > versions_last(branch[0].versions).event_id;
+#endif
+    if (wins) {
         branch[index] = branch[0];
         branch[0] = grown;
     }
