@@ -277,6 +277,10 @@
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
       "Schedules of the domain fire. (Cadence: false.)")                                           \
     X(DYNAMIC_GRACEFUL_FAILOVER, "system.enableGracefulFailover", KEY_FLAG, "true", "",            \
-      "Shards write markers for graceful failovers; without them these end by their timeouts.")
+      "Shards write markers for graceful failovers; without them these end by their timeouts.")    \
+    X(DYNAMIC_REPLICATION_ROWS_MAX, "history.replicationRowsMax", KEY_INTEGER, "1000000", "",      \
+      "Changes of a shard that wait for another cluster which is away. Beyond that they are "      \
+      "dropped, if it can read the runs themselves when it is back (clusters of Cadence cannot: "  \
+      "theirs are kept). 0: they are kept.")
 
 #endif

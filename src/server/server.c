@@ -489,6 +489,7 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
+        .echo = options->echo,
     });
     replication_set_runs(server->replication, server->runs_in);
     if (options->is_restored && !cluster_group_has_peers(server->group))

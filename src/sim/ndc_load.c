@@ -1,6 +1,8 @@
 /* ndc_load.c - the client host of the load of several clusters. See ndc_load.h. */
 #include "sim/ndc_load.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -49,6 +51,7 @@ is_known_everywhere(struct ndc_load *load, struct load_clients *clients)
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
             return false;
+        snprintf(load->domain_id, sizeof load->domain_id, "%s", domain->id);
     }
     return true;
 }

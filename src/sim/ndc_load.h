@@ -72,11 +72,12 @@ struct ndc_load {
     struct workflow_entry *entries;
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
-    uint64_t calls, acknowledged, failed, failovers, signals, decisions;
+    uint64_t calls, acknowledged, failed, failovers, signals, decisions, resets;
     /* Of graceful failovers. */
     uint64_t completed, timed_out;
     unsigned witnesses_running, testimonies;
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
+    char domain_id[40];
     struct verdict verdict;
     /* With homes. */
     struct ndc_home *homes;                                  /* one for each entry; NULL: without */
@@ -108,6 +109,18 @@ struct ndc_part {
     struct ndc_load *load;
     unsigned number, cluster;
 };
+/* Sleeps for up to so long. */
+void ndc_pass_time(int64_t at_most);
+void ndc_random_id(char *room, size_t size);
+/* Who a worker of a cluster says to be, and the cluster of such a name; -1: it is none. */
+char *ndc_identity(unsigned cluster, struct arena *arena);
+int ndc_cluster_of_identity(const char *identity);
+/* Reads a history by pages and resets the workflow to one of its decisions; asks a cluster to fetch
+ * events once more (ndc_trouble.c). Yield. */
+void ndc_reset(struct ndc_load *load, struct load_clients *clients,
+               const struct workflow_entry *entry);
+void ndc_resend(struct ndc_load *load, struct load_clients *clients,
+                const struct workflow_entry *entry);
 void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);

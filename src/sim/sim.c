@@ -86,6 +86,7 @@ life_begin(struct life *life, struct sim_host *host)
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
         .skips_time = host->sim->skips_time,
+        .echo = host->sim->echo,
     };
     return server_start(&options, life->arena, &life->server);
 }

@@ -273,6 +273,9 @@ struct replica {
 /* Another cluster of the group, in its order. */
 struct replication_peer {
     uint64_t ack;    /* it needs no row up to this */
+    uint64_t lost;   /* rows up to this were dropped, though it may need them */
+    bool can_resync; /* then it reads the runs instead */
+    bool is_far;     /* it is further behind than rows are kept for, and was told of */
     uint64_t handed; /* it was given all up to this, in this tenure */
 };
 
@@ -288,6 +291,9 @@ struct replicating {
     vector_of(uint64_t) deletes; /* single ones above that, not yet in a batch */
     struct map *activities;      /* run id and schedule id → the newest struct replica */
     struct list watches;         /* struct replication_watch */
+    uint64_t index_next;         /* of the next row */
+    bool has_letters_counted;    /* nothing was parked or forgotten since */
+    struct fiber_cond over;      /* for replicate_watch_fiber */
 };
 
 /* --- markers of failovers (markers.c) ---- */
@@ -767,8 +773,9 @@ void visible_leave_from(struct tenure *tenure, uint64_t row);
 
 void replicate_init(struct tenure *tenure);
 void replicate_free(struct tenure *tenure);
-/* What the shard record says; and the other way. */
-void replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
+/* What the shard record says (yields; errors: the store's); and the other way. */
+must_use struct error *replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record,
+                                       struct arena *arena);
 void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
 /* Rows of a step that is about to be submitted go into its batch. */
 struct step_batch;
@@ -786,6 +793,16 @@ void replicate_fill(struct tenure *tenure, struct batch *batch);
 void replicate_lose(struct tenure *tenure);
 /* A cluster needs no row up to this any more. */
 void replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row);
+/* It gets none up to the newest durable one: it will have to read the runs. */
+void replicate_drop(struct tenure *tenure, size_t cluster);
+/* The row up to which the cluster is not waited for. */
+uint64_t replicate_level(const struct tenure *tenure, size_t cluster);
+/* Looks now and then how far clusters are behind; drops what is too much (replicate_watch.c). */
+void replicate_watch_fiber(void *tenure);
+/* Fills it from a pending activity; false: there is nothing to tell. In the arena. */
+ADMIN(SyncActivityTaskAttributes) *replicate_tell_activity(const struct run *run,
+                                                           const STORED(PendingActivity) *activity,
+                                                           struct arena *arena);
 /* A ReplicationTask about a node, in the arena. */
 struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number,
                               API(HistoryEvent) *const *events, size_t count,

@@ -25,10 +25,12 @@
 #include "domain/domains.h"
 #include "engine/command/command.h"
 #include "engine/limits/limits.h"
+#include "engine/ndc/branches.h"
 #include "route/archive.h"
 #include "route/claim.h"
 #include "route/task.h"
 #include "route/visible.h"
+#include "uber/cadence/admin/v1/replication.pb-c.h"
 
 /* What the shard needs from the world; filled by server/ or a test. */
 struct task_port {
@@ -295,18 +297,37 @@ struct replication_wanted {
     int64_t after;                 /* rows behind this one; REPLICATION_FROM_ACK */
     int64_t acknowledged;          /* it needs none up to this; negative: says nothing */
     size_t rows_max, bytes_max;    /* one row comes at least */
+    bool can_resync;               /* it reads the runs if it is told to */
 };
 struct replication_page {
     struct slice *tasks; /* ReplicationTasks in wire form, in order of their rows; in the arena */
     size_t count;
     uint64_t last; /* all up to this row was looked at */
     bool has_more;
+    /* Rows up to this are gone and it has not read them: it is to read the runs, and to go on
+     * behind it. 0: none are; else there are no tasks. */
+    uint64_t resync_to;
 };
 /* What the cluster is to hear of, durable all of it. On the shard's loop. Yields. Errors: as
  * shard_look; the store's. */
 must_use struct error *shard_read_replication(struct shard *shard,
                                               const struct replication_wanted *wanted,
                                               struct arena *arena, struct replication_page *page);
+/* The runs of the shard that a cluster has too, from a key on (empty: the first), as they are in
+ * the store: at most count_max are looked at. Yields. Errors: as above. */
+struct listed_runs {
+    struct listed_run {
+        struct run_key key;
+        struct run_branches branches;
+        ADMIN(SyncActivityTaskAttributes) **activities; /* of an open one: what no event says */
+        size_t activity_count;
+    } * runs;
+    size_t count;
+    struct slice next; /* empty: these were the last */
+};
+must_use struct error *shard_list_runs(struct shard *shard, const struct cluster *cluster,
+                                       struct slice from, size_t count_max, struct arena *arena,
+                                       struct listed_runs *listed);
 /* One row again, made of what the run has now (E-074). *task is empty: it has it no more. */
 must_use struct error *shard_hydrate(struct shard *shard, const STORED(ReplicationRow) *row,
                                      uint64_t number, struct arena *arena, struct slice *task);

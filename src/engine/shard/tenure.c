@@ -231,10 +231,10 @@ tenure_read(struct tenure *tenure, struct arena *arena)
         err = outbox_begin(tenure, record->transfer_level, arena);
     if (err == NULL)
         visible_begin(tenure, found ? record : NULL);
-    if (err == NULL) {
-        replicate_begin(tenure, record);
+    if (err == NULL)
+        err = replicate_begin(tenure, record, arena);
+    if (err == NULL)
         markers_begin(tenure, record);
-    }
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;
