@@ -306,7 +306,7 @@ find_active(struct rpc_call *call, const struct subject *subject)
     const struct domain *domain = domains_find_id(api->options.domains, domain_id);
     if (domain == NULL)
         return NULL;
-    struct active_cluster active = domain_active(domain, &attribute, api->options.group);
+    struct active_cluster active = domains_active(api->options.domains, domain, &attribute);
     if (active.status != ACTIVE_ELSEWHERE)
         return NULL;
     return arena_text(call->arena, active.cluster_name);

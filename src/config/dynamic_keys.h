@@ -267,6 +267,8 @@
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
       "Records of operators' calls that are kept.")                                                \
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
-      "Schedules of the domain fire. (Cadence: false.)")
+      "Schedules of the domain fire. (Cadence: false.)")                                           \
+    X(DYNAMIC_ENTITIES_MAX, "system.entitiesMax", KEY_INTEGER, "100000", "",                       \
+      "Rows of the entity table, deleted ones included; every loop knows all of them.")
 
 #endif

@@ -44,7 +44,10 @@ audience_tell(struct domains *domains, unsigned index, const struct change *chan
     struct domain_news news = {
         .version = change->version,
         .domain = domain,
-        .is_failover = is_known && is_failover(domain->record, change->version),
+        .is_failover =
+            change->entity_count > 0 || (is_known && is_failover(domain->record, change->version)),
+        .entities = change->entities,
+        .entity_count = change->entity_count,
     };
     list_each_safe(node, &domains->audiences[index].listeners) {
         struct domain_listener *listener = list_entry(node, struct domain_listener, node);
@@ -138,7 +141,7 @@ count_failovers(const struct domain_changes *changes, uint64_t known)
     for (size_t i = 0; i < changes->count && changes->version[i] <= known; i++) {
         const STORED(DomainChange) *change = changes->change[i];
         bool is_new = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-        if (!is_new && is_failover(change->record, changes->version[i]))
+        if (change->record == NULL || (!is_new && is_failover(change->record, changes->version[i])))
             failovers++;
     }
     return failovers;

@@ -32,7 +32,7 @@ is_active_here(const struct engine_options *options, const STORED(RunRecord) *co
     }
     if (domain == NULL)
         return true;
-    enum active_status status = domain_active(domain, &attribute, options->group).status;
+    enum active_status status = domains_active(options->domains, domain, &attribute).status;
     return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 

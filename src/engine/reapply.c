@@ -170,7 +170,7 @@ hand_on(struct errand_walk *walk, const events_t *events)
         attribute.scope = row->cluster_attribute->scope;
         attribute.name = row->cluster_attribute->name;
     }
-    struct active_cluster active = domain_active(domain, &attribute, options->group);
+    struct active_cluster active = domains_active(options->domains, domain, &attribute);
     if (active.status == ACTIVE_HERE)
         return engine_reapply(walk->engine, &walk->source, events->items, events->count,
                               walk->arena);

@@ -23,7 +23,7 @@ active_for(const struct shard *shard, const struct domain *domain,
         attribute.scope = policy->cluster_attribute->scope;
         attribute.name = policy->cluster_attribute->name;
     }
-    return domain_active(domain, &attribute, shard->options.group);
+    return domains_active(shard->options.domains, domain, &attribute);
 }
 
 static struct error *
