@@ -8,6 +8,7 @@
  * cluster sent on is answered here, whatever that is: calls do not go in circles.
  *
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
+#include "api/entity.h"
 #include "api/inside.h"
 #include "api/tokens.h"
 #include "base/check.h"
@@ -369,12 +370,17 @@ api_ask_cluster(struct api *api, const char *cluster_name, const char *path,
     if (cluster == NULL)
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
                          cluster_name);
-    const struct grpc_header header = {slice_text(HEADER_FORWARDED_BY),
-                                       slice_text(api->options.group->current->name)};
+    const struct grpc_live_header *const *tokens = api->options.forward.tokens;
+    const struct grpc_live_header *token =
+        tokens == NULL ? NULL : tokens[cluster - api->options.group->clusters];
+    const char *shown = token == NULL ? NULL : token->value(token->context, arena);
+    const struct grpc_header headers[] = {
+        {slice_text(HEADER_FORWARDED_BY), slice_text(api->options.group->current->name)},
+        {slice_text(shown == NULL ? "" : token->name), slice_text(shown)}};
     struct grpc_request asked = {.path = path,
                                  .message = message_encode(arena, request),
-                                 .headers = &header,
-                                 .header_count = 1};
+                                 .headers = headers,
+                                 .header_count = shown == NULL ? 1 : 2};
     struct slice bytes;
     struct error *err = grpc_client_call(find_client(api, cluster), &asked, arena, &bytes);
     return err != NULL ? err : message_decode_at(arena, ERR_UNCATEGORISED, type, bytes, response);
@@ -482,6 +488,9 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     bool may_forward = api->options.forward.policy != FORWARD_NOOP &&
                        api->forward[rpc_index(call)].reach != REACH_NEVER &&
                        !api_is_forwarded(call);
+    struct error *refusal = entity_policy(call);
+    if (refusal != NULL)
+        return refusal;
     struct subject subject;
     if (!may_forward || !find_subject(call, &subject) || !is_enabled(api, subject.domain))
         return handle(call);

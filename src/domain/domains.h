@@ -140,6 +140,8 @@ const struct entity *domains_find_entity(const struct domains *domains, const ch
                                          const char *key);
 /* Rows, deleted ones too, as the calling loop knows them. */
 size_t domains_entity_count(const struct domains *domains);
+/* How many more there may be. */
+size_t domains_entity_room(const struct domains *domains);
 /* The one question (active.h), of what the calling loop knows: attributes of the domain, and
  * entities. No yield. */
 struct active_cluster domains_active(const struct domains *domains, const struct domain *domain,

@@ -170,6 +170,15 @@ domains_entity_count(const struct domains *domains)
     return map_count(book_here(domains)->entities);
 }
 
+size_t
+domains_entity_room(const struct domains *domains)
+{
+    struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    int64_t most = dynamic_integer(domains->options.dynamic, DYNAMIC_ENTITIES_MAX, &filter);
+    int64_t count = (int64_t)domains_entity_count(domains);
+    return most > count ? (size_t)(most - count) : 0;
+}
+
 struct active_cluster
 domains_active(const struct domains *domains, const struct domain *domain,
                const struct cluster_attribute *attribute)
