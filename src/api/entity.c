@@ -5,6 +5,8 @@
 #include "api/entity.h"
 
 #include "api/inside.h"
+#include "base/vector.h"
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "entity/watchers.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
