@@ -123,9 +123,10 @@ learn_policy(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *st
 }
 
 struct error *
-entity_policy(struct rpc_call *call)
+entity_policy(struct rpc_call *call, bool *is_changed)
 {
     struct api *api = api_of(call);
+    *is_changed = false;
     API(StartWorkflowExecutionRequest) *start = find_start((ProtobufCMessage *)call->request);
     if (start == NULL || api->options.entity_types == NULL)
         return NULL;
@@ -144,7 +145,10 @@ entity_policy(struct rpc_call *call)
     struct error *err = NULL;
     if (uses_entities(api, start, type->name)) /* else the domain has such attributes of its own */
         err = need_row(call, type, key);
-    if (err == NULL)
-        set_policy(start, type->name, key, call->arena);
-    return err;
+    if (err != NULL)
+        return err;
+    mark("entity_chosen");
+    set_policy(start, type->name, key, call->arena);
+    *is_changed = true;
+    return NULL;
 }

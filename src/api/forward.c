@@ -9,11 +9,11 @@
  *
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
 #include "api/entity.h"
+#include "api/home.h"
 #include "api/inside.h"
 #include "api/tokens.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "domain/active.h"
 #include "engine/engine.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
@@ -257,41 +257,54 @@ subject_run(const struct subject *subject)
     return key;
 }
 
-static struct cluster_attribute
-wanted_attribute(const struct subject *subject)
+/* What the start of the call belongs to. */
+static struct run_home
+wanted_home(const struct subject *subject)
 {
     const API(ActiveClusterSelectionPolicy) *policy =
         *(void *const *)value_at(subject->request, subject->method->policy);
-    if (policy == NULL || policy->cluster_attribute == NULL)
-        return (struct cluster_attribute){0};
-    return (struct cluster_attribute){policy->cluster_attribute->scope,
-                                      policy->cluster_attribute->name};
+    struct cluster_attribute attribute = cluster_attribute_of(policy);
+    return (struct run_home){attribute.scope, attribute.name, -1, false};
 }
 
-/* What the workflow of the call belongs to: what a start wishes, or what the run was started with.
- * (A signal with start asks the run first.) False: there is no way to know. Yields. */
 static bool
-find_attribute(struct rpc_call *call, const struct subject *subject,
-               struct cluster_attribute *attribute)
+is_plain_start(const struct forward_method *method)
+{
+    return method->policy != NULL && method->inner == NULL;
+}
+
+/* Where the workflow of the call belongs to: what a start wishes, or what the run was started with.
+ * A signal with start asks the open run first (G-050). False: there is no way to know. Yields. */
+static bool
+find_home(struct rpc_call *call, const struct subject *subject, struct run_home *home)
 {
     bool may_start = subject->method->policy != NULL;
-    bool is_start = may_start && subject->method->inner == NULL;
-    struct cluster_attribute wanted = {0};
+    struct run_home wanted = {.last_version = -1};
     if (may_start)
-        wanted = wanted_attribute(subject);
-    *attribute = wanted;
-    if (is_start)
+        wanted = wanted_home(subject);
+    *home = wanted;
+    if (is_plain_start(subject->method))
         return true;
     struct run_key key = subject_run(subject);
-    struct run_home home;
     if (key.workflow_id[0] == '\0')
         return false;
     key.domain_id = arena_text(call->arena, key.domain_id);
-    struct error *err = engine_home(api_of(call)->options.engine, &key, call->arena, &home);
-    bool is_there = err == NULL && (home.is_open || !may_start);
-    if (is_there)
-        *attribute = (struct cluster_attribute){home.scope, home.name};
-    return is_there || may_start;
+    struct error *err = engine_home(api_of(call)->options.engine, &key, call->arena, home);
+    bool is_missing = err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS;
+    if (may_start && (is_missing || (err == NULL && !home->is_open))) {
+        *home = wanted;
+        return true;
+    }
+    return err == NULL;
+}
+
+static const char *
+lookup_name(const struct forward_method *method)
+{
+    if (is_plain_start(method))
+        return "GetActiveClusterInfoByClusterAttribute";
+    return method->policy != NULL ? "GetActiveClusterSelectionPolicyForCurrentWorkflow"
+                                  : "GetActiveClusterInfoByWorkflow";
 }
 
 /* The cluster that is active for the call; NULL: this one, or nobody knows. Yields, and the
@@ -301,13 +314,16 @@ find_active(struct rpc_call *call, const struct subject *subject)
 {
     const struct api *api = api_of(call);
     const char *domain_id = arena_text(call->arena, subject->domain->id);
-    struct cluster_attribute attribute = {0};
-    if (domain_is_active_active(subject->domain) && !find_attribute(call, subject, &attribute))
-        return NULL;
+    struct home_lookup lookup =
+        home_lookup_begin(call, subject->domain, lookup_name(subject->method));
+    struct run_home home = {.last_version = -1};
+    struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE};
+    bool is_known = !lookup.is_active_active || find_home(call, subject, &home);
     const struct domain *domain = domains_find_id(api->options.domains, domain_id);
-    if (domain == NULL)
-        return NULL;
-    struct active_cluster active = domains_active(api->options.domains, domain, &attribute);
+    struct cluster_attribute attribute = {home.scope, home.name};
+    if (is_known && domain != NULL)
+        active = domains_active_run(api->options.domains, domain, &attribute, home.last_version);
+    home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     if (active.status != ACTIVE_ELSEWHERE)
         return NULL;
     return arena_text(call->arena, active.cluster_name);
@@ -438,9 +454,9 @@ count_forwarded(const struct rpc_call *call, const char *domain, const char *clu
                 1);
 }
 
-/* The other cluster's answer becomes this one's. Yields. */
+/* The other cluster's answer to the message becomes this one's. Yields. */
 static struct error *
-forward(struct rpc_call *call, const char *domain, const char *cluster_name)
+forward(struct rpc_call *call, struct slice message, const char *domain, const char *cluster_name)
 {
     struct api *api = api_of(call);
     const struct cluster *cluster = find_callable(api, cluster_name);
@@ -451,8 +467,7 @@ forward(struct rpc_call *call, const char *domain, const char *cluster_name)
     mark("call_forwarded");
     rpc_note_domain(call, domain);
     count_forwarded(call, domain, cluster_name);
-    struct grpc_request request = {.path = rpc_path(call),
-                                   .message = grpc_call_request(call->grpc)};
+    struct grpc_request request = {.path = rpc_path(call), .message = message};
     fill_headers(call, &request);
     struct slice *answer = arena_zalloc(call->arena, 1, sizeof *answer);
     struct error *err = grpc_client_call(find_client(api, cluster), &request, call->arena, answer);
@@ -488,9 +503,13 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     bool may_forward = api->options.forward.policy != FORWARD_NOOP &&
                        api->forward[rpc_index(call)].reach != REACH_NEVER &&
                        !api_is_forwarded(call);
-    struct error *refusal = entity_policy(call);
+    bool has_entity = false;
+    struct error *refusal = entity_policy(call, &has_entity);
     if (refusal != NULL)
         return refusal;
+    struct slice message = grpc_call_request(call->grpc);
+    if (home_choose(call) || has_entity)
+        message = message_encode(call->arena, call->request);
     struct subject subject;
     if (!may_forward || !find_subject(call, &subject) || !is_enabled(api, subject.domain))
         return handle(call);
@@ -499,10 +518,10 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     if (!is_in_reach(call, &subject, active == NULL ? here : active))
         return handle(call);
     const char *asked = active == NULL ? here : active;
-    struct error *err = active == NULL ? handle(call) : forward(call, domain, active);
+    struct error *err = active == NULL ? handle(call) : forward(call, message, domain, active);
     const char *other = told_active(call, err, asked);
     if (other == NULL)
         return err;
     mark("call_forwarded_again");
-    return strcmp(other, here) == 0 ? handle(call) : forward(call, domain, other);
+    return strcmp(other, here) == 0 ? handle(call) : forward(call, message, domain, other);
 }

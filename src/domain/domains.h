@@ -142,10 +142,11 @@ const struct entity *domains_find_entity(const struct domains *domains, const ch
 size_t domains_entity_count(const struct domains *domains);
 /* How many more there may be. */
 size_t domains_entity_room(const struct domains *domains);
-/* The one question (active.h), of what the calling loop knows: attributes of the domain, and
- * entities. No yield. */
-struct active_cluster domains_active(const struct domains *domains, const struct domain *domain,
-                                     const struct cluster_attribute *attribute);
+/* The one question (domain_active_run of active.h), of what the calling loop knows: attributes of
+ * the domain, and entities. No yield. */
+struct active_cluster domains_active_run(const struct domains *domains, const struct domain *domain,
+                                         const struct cluster_attribute *attribute,
+                                         int64_t last_version);
 /* Writes rows, in the order given, each named once; 500 of them become durable together. From any
  * loop; yields. Errors: as entity_decide; the store's. */
 must_use struct error *domains_set_entities(struct domains *domains,

@@ -179,17 +179,24 @@ domains_entity_room(const struct domains *domains)
     return most > count ? (size_t)(most - count) : 0;
 }
 
+/* What the attribute names in the table; NULL: nothing, or the domain does not follow it. */
+static const struct entity *
+find_followed(const struct domains *domains, const struct domain *domain,
+              const struct cluster_attribute *attribute)
+{
+    bool is_followed = attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
+                       domain_uses_entities(domain, attribute->scope);
+    return is_followed ? domains_find_entity(domains, attribute->scope, attribute->name) : NULL;
+}
+
 struct active_cluster
-domains_active(const struct domains *domains, const struct domain *domain,
-               const struct cluster_attribute *attribute)
+domains_active_run(const struct domains *domains, const struct domain *domain,
+                   const struct cluster_attribute *attribute, int64_t last_version)
 {
     const struct cluster_group *group = domains->options.group;
-    if (attribute == NULL || attribute->scope == NULL || attribute->name == NULL ||
-        !domain_uses_entities(domain, attribute->scope))
-        return domain_active(domain, attribute, group);
-    const struct entity *entity = domains_find_entity(domains, attribute->scope, attribute->name);
-    return entity == NULL ? domain_active(domain, attribute, group)
-                          : entity_active(entity, domain, group);
+    const struct entity *entity = find_followed(domains, domain, attribute);
+    return entity != NULL ? entity_active(entity, domain, group)
+                          : domain_active_run(domain, attribute, last_version, group);
 }
 
 static int

@@ -153,6 +153,7 @@ must_use struct error *engine_describe(struct engine *engine, const struct run_k
  * decides. Texts live in the arena. */
 struct run_home {
     const char *scope, *name;
+    int64_t last_version; /* of its last event: for runs of old, see domain_active_run */
     bool is_open;
 };
 must_use struct error *engine_home(struct engine *engine, const struct run_key *key,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/inside.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
@@ -131,7 +132,9 @@ start_child(const struct parent_view *view, struct start_answer *answer)
     request->memo = wish->memo;
     request->search_attributes = wish->search_attributes;
     request->header = wish->header;
-    request->active_cluster_selection_policy = view->policy; /* as its parent */
+    request->active_cluster_selection_policy = wish->active_cluster_selection_policy;
+    if (cluster_attribute_of(wish->active_cluster_selection_policy).scope == NULL)
+        request->active_cluster_selection_policy = view->policy; /* as its parent */
     API(ParentExecutionInfo) *parent = message_new(arena, API_TYPE(parent_execution_info));
     parent->domain_id = (char *)view->walk->source.domain_id;
     parent->domain_name = (char *)view->domain_name;

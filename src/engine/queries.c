@@ -25,14 +25,10 @@ is_active_here(const struct engine_options *options, const STORED(RunRecord) *co
 {
     const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
     const struct domain *domain = domains_find_id(options->domains, core->domain_id);
-    struct cluster_attribute attribute = {0};
-    if (policy != NULL && policy->cluster_attribute != NULL) {
-        attribute.scope = policy->cluster_attribute->scope;
-        attribute.name = policy->cluster_attribute->name;
-    }
+    struct cluster_attribute attribute = cluster_attribute_of(policy);
     if (domain == NULL)
         return true;
-    enum active_status status = domains_active(options->domains, domain, &attribute).status;
+    enum active_status status = domains_active_run(options->domains, domain, &attribute, -1).status;
     return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 

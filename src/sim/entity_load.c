@@ -31,27 +31,6 @@ chance(unsigned bound)
     return (unsigned)entropy_below(bound);
 }
 
-/* The config that the group has, with a region for each cluster. */
-void
-entity_load_configure(struct sim *sim)
-{
-    for (unsigned i = 0; i < sim->count; i++) {
-        const char *rest = sim->hosts[i].config, *at = NULL;
-        const char *text = "entities: {types: {" USER ": {unknownKeys: create}}}\n";
-        for (unsigned j = 0; (at = strstr(rest, "{enabled: true")) != NULL; j++) {
-            text = arena_format(sim->arena, "%s%.*s{region: %s, ", text, (int)(at - rest), rest,
-                                regions[j]);
-            rest = at + 1;
-        }
-        sim->hosts[i].config = arena_format(sim->arena,
-                                            "%s%s  regions:\n"
-                                            "    region0: {initialFailoverVersion: 7}\n"
-                                            "    region1: {initialFailoverVersion: 8}\n"
-                                            "    region2: {initialFailoverVersion: 9}\n",
-                                            text, rest);
-    }
-}
-
 /* --- what a cluster shows --------------------------------------------------------------------- */
 
 static int

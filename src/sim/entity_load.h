@@ -49,8 +49,6 @@ struct entity_load {
     struct entity_ledger entities[ENTITY_KEYS];
 };
 
-/* Gives every host of a group its region, and the types of entities. Before hosts start. */
-void entity_load_configure(struct sim *sim);
 /* `workers` workers on the client host, which starts now. Free with memory_free. */
 struct entity_load *entity_load_start(struct sim *sim, unsigned workers, int64_t think_max);
 /* Lets the workers end, lets the group settle, then compares all clusters. Runs the world. */

@@ -37,7 +37,7 @@ storm(uint64_t seed)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = seed}, 3, 2);
-    entity_load_configure(&sim);
+    sim_give_regions(&sim);
     for (unsigned i = 0; i < sim.count; i++)
         sim_host_start(&sim.hosts[i]);
     struct entity_load *load = entity_load_start(&sim, WORKERS, THINK_MAX);

@@ -39,11 +39,13 @@ begin_domain(struct script *script)
     struct error *err = NULL;
     do {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_register(&call,
-                            &(struct load_registration){.name = SCRIPT_DOMAIN,
-                                                        .is_global = true,
-                                                        .cluster_count = script->domain_clusters,
-                                                        .active_cluster = "cluster0"});
+        err = load_register(
+            &call, &(struct load_registration){.name = SCRIPT_DOMAIN,
+                                               .is_global = true,
+                                               .cluster_count = script->domain_clusters,
+                                               .active_cluster = "cluster0",
+                                               .attributes = script->attributes,
+                                               .attribute_count = script->attribute_count});
         fiber_set_deadline(NEVER);
         script_sleep(script, NS_PER_S);
     } while (err != NULL);
@@ -144,12 +146,16 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL;
 }
 
+static const struct script_attributes no_attributes = {.is_forwarded = true};
+
 static void
 play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
-     void (*run)(struct script *script))
+     const struct script_attributes *attributes, void (*run)(struct script *script))
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
     for (unsigned i = 0; i < sim.count; i++) {
         sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
         sim.hosts[i].shards = i == 0 ? 0 : shards;
@@ -157,6 +163,8 @@ play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t s
     }
     struct script script = {.sim = &sim,
                             .run = run,
+                            .attributes = attributes->all,
+                            .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
     host_start(sim.client, script_main, &script);
     bool has_ended = true;
@@ -173,19 +181,28 @@ play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t s
 void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(clusters, domain_clusters, "", 0, run);
+    play(clusters, domain_clusters, "", 0, &no_attributes, run);
 }
 
 void
 script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 {
-    play(2, 0, "", shards, run);
+    play(2, 0, "", shards, &no_attributes, run);
 }
+
+#define NOTHING_FORWARDED "dcRedirectionPolicy: {policy: noop}\n"
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(clusters, 0, "dcRedirectionPolicy: {policy: noop}\n", 0, run);
+    play(clusters, 0, NOTHING_FORWARDED, 0, &no_attributes, run);
+}
+
+void
+script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                       void (*run)(struct script *script))
+{
+    play(clusters, 0, attributes->is_forwarded ? "" : NOTHING_FORWARDED, 0, attributes, run);
 }
 
 /* --- clients ---- */

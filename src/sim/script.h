@@ -24,7 +24,9 @@ struct script {
     struct arena *arena;
     const char *domain_id;
     void (*run)(struct script *script);
-    unsigned domain_clusters; /* that the domain has; 0: all */
+    unsigned domain_clusters;                /* that the domain has; 0: all */
+    const struct load_attribute *attributes; /* of the domain */
+    size_t attribute_count;
     bool is_over;
     void (*order)(struct script *script, void *context); /* to be done; NULL: nothing */
     void *context;
@@ -33,6 +35,15 @@ struct script {
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
 /* The same, in a group of two whose second cluster has another number of shards. */
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
+/* The same, and the domain has attributes. has_regions: sim_give_regions. */
+struct script_attributes {
+    const struct load_attribute *all;
+    size_t count;
+    bool has_regions;
+    bool is_forwarded; /* clusters pass calls on */
+};
+void script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                            void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */
 void script_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
 

@@ -107,8 +107,20 @@ figures_init(struct shard *shard)
     for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
         figures->foreign[i] =
             metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
+    figures->homeless =
+        metrics_counter(metrics, "active_cluster_unresolved_rows",
+                        "Rows that no cluster works off: their domain does not say where their run "
+                        "is active.",
+                        NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
+}
+
+void
+figures_homeless(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.homeless, 1);
 }
 
 void

@@ -15,6 +15,16 @@
 
 /* --- rows of the outbox ---- */
 
+static enum active_status
+transfer_status(const struct tenure *tenure, const struct transfer *transfer,
+                const struct domain *domain)
+{
+    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
+    return domains_active_run(tenure->shard->options.domains, domain, &attribute,
+                              transfer->event_version)
+        .status;
+}
+
 bool
 transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
 {
@@ -26,8 +36,19 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
         return true;
-    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
-    return domains_active(options->domains, domain, &attribute).status == ACTIVE_HERE;
+    return transfer_status(tenure, transfer, domain) == ACTIVE_HERE;
+}
+
+/* A row that no cluster works off, since its domain does not say where its run is active. */
+static void
+count_homeless(struct tenure *tenure, const struct transfer *transfer)
+{
+    const struct shard_options *options = &tenure->shard->options;
+    const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
+    if (domain == NULL || transfer_status(tenure, transfer, domain) != ACTIVE_UNKNOWN_ATTRIBUTE)
+        return;
+    mark("row_without_home");
+    figures_homeless(tenure->shard);
 }
 
 void
@@ -35,6 +56,7 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
 {
     check(list_is_empty(&transfer->node));
     mark(transfer->is_errand ? "errand_held" : "task_held");
+    count_homeless(tenure, transfer);
     if (!transfer_rest(&tenure->outbox, transfer, PARKED_FOR_DOMAIN))
         return;
     transfer->state = TRANSFER_HELD;
