@@ -281,6 +281,8 @@
     X(DYNAMIC_REPLICATION_ROWS_MAX, "history.replicationRowsMax", KEY_INTEGER, "1000000", "",      \
       "Changes of a shard that wait for another cluster which is away. Beyond that they are "      \
       "dropped, if it can read the runs themselves when it is back (clusters of Cadence cannot: "  \
-      "theirs are kept). 0: they are kept.")
+      "theirs are kept). 0: they are kept.")                                                       \
+    X(DYNAMIC_ENTITIES_MAX, "system.entitiesMax", KEY_INTEGER, "100000", "",                       \
+      "Rows of the entity table, deleted ones included; every loop knows all of them.")
 
 #endif

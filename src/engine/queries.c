@@ -28,7 +28,7 @@ is_active_here(const struct engine_options *options, const STORED(RunRecord) *co
     struct cluster_attribute attribute = cluster_attribute_of(policy);
     if (domain == NULL)
         return true;
-    enum active_status status = domain_active(domain, &attribute, options->group).status;
+    enum active_status status = domains_active_run(options->domains, domain, &attribute, -1).status;
     return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 

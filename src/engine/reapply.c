@@ -182,7 +182,7 @@ hand_on(struct errand_walk *walk, const events_t *events)
         return NULL; /* nobody goes on with it */
     struct cluster_attribute attribute = {home.scope, home.name};
     struct active_cluster active =
-        domain_active_run(domain, &attribute, home.last_version, options->group);
+        domains_active_run(options->domains, domain, &attribute, home.last_version);
     if (active.status == ACTIVE_HERE)
         return engine_reapply(walk->engine, &walk->source, events->items, events->count,
                               walk->arena);

@@ -226,6 +226,9 @@ struct view {
     /* What this loop has heard of since then. */
     uint64_t known, failovers_known;
     vector_of(struct domain *) changed; /* in order; one reference each */
+    bool has_entities_changed;          /* rows of the entity table, too */
+    /* Runs that entities may have moved are walked over; once more when that is done. */
+    bool is_walking, is_walk_due;
     /* How far the domains were told that it is, for trimming their log; 0: not yet. */
     uint64_t noted;
     bool is_noting;
@@ -582,6 +585,9 @@ ticket_t tenure_write_buffered(struct tenure *tenure, struct workflow *workflow,
 /* If the domain has moved since that notification version: a fiber goes through its open runs. No
  * yield. */
 void handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version);
+/* Entities have changed: the same for the runs of all domains that have some, in one walk, however
+ * many change meanwhile. */
+void handover_begin_entities(struct tenure *tenure);
 /* The same in any case. When all runs are handed over, markers of the domain that were due before
  * are put. */
 void handover_start(struct tenure *tenure, const char *domain_id);
@@ -740,6 +746,8 @@ ticket_t tenure_keep_task(struct tenure *tenure, const struct task *task, const 
 void alarm_hold(struct alarm *alarm);
 /* The domain has changed: what waits for it goes on, or is held again. */
 void held_wake(struct tenure *tenure, const struct domain *domain);
+/* Entities have changed: the same for what belongs to one. */
+void held_wake_entities(struct tenure *tenure);
 
 /* --- ring.c ---- */
 
