@@ -70,6 +70,10 @@ const struct cli_group_words cli_group_words[] = {
      "  cadenza admin queue describe --shard_id 3 --queue_type timer\n"},
     {"admin dlq", NULL, "Messages of other clusters that could not be applied here.",
      "  cadenza admin dlq count\n"},
+    {"admin entity", NULL,
+     "What workflows belong to (users, cities), and the region that each is in just now.",
+     "  cadenza admin entity list\n"
+     "  cadenza admin entity set user-location seattle us-east\n"},
     {"admin kafka", "ka",
      "What remains of commands for message queues, which there are none of here.",
      "  cadenza admin kafka rereplicate --domain orders -w order-7 -r "

@@ -64,6 +64,23 @@ read_archival(const char *flag, const char *text, struct arena *arena, API(Archi
     return NULL;
 }
 
+/* Seconds, as a number or with their unit: "120", "120s", "2m". */
+static struct error *
+read_seconds(const char *flag, const char *text, struct arena *arena, int32_t *number)
+{
+    size_t length = strlen(text);
+    char unit = length == 0 ? 's' : text[length - 1];
+    bool has_unit = unit == 's' || unit == 'm';
+    int64_t value, factor = has_unit && unit == 'm' ? 60 : 1;
+    struct slice digits = slice_of(text, has_unit && length > 0 ? length - 1 : length);
+    if (!text_parse_int64(digits, 1, INT32_MAX / factor, &value))
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "--%s: '%s' is not a number of seconds from 1 up, like 120, 120s or 2m",
+                         flag, text);
+    *number = (int32_t)(value * factor);
+    return NULL;
+}
+
 /* The time that a graceful failover may take; NULL: a forced one. */
 static struct error *
 read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
@@ -71,7 +88,8 @@ read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
 {
     const char *type = flags->failover_type, *seconds = flags->failover_timeout;
     bool is_forced = type != NULL && strcmp(type, "force") == 0;
-    bool is_graceful = type != NULL && strcmp(type, "grace") == 0;
+    bool is_graceful =
+        type != NULL && (strcmp(type, "grace") == 0 || strcmp(type, "graceful") == 0);
     *timeout = NULL;
     if (type != NULL && !is_forced && !is_graceful)
         return error_new(arena, ERR_BAD_REQUEST, "--failover_type: '%s' is neither force nor grace",
@@ -84,8 +102,8 @@ read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
         return NULL;
     int32_t number = 0;
     struct error *err =
-        read_number("failover_timeout_seconds", seconds != NULL ? seconds : GRACE_SECONDS_DEFAULT,
-                    1, arena, &number);
+        read_seconds("failover_timeout_seconds", seconds != NULL ? seconds : GRACE_SECONDS_DEFAULT,
+                     arena, &number);
     if (err == NULL)
         *timeout = presence_make_duration(arena, number);
     return err;
@@ -308,7 +326,10 @@ domain_make_update(const struct domain_flags *flags, const char *person, struct 
         err = update_bad_binaries(flags, person, arena, request);
     if (err == NULL)
         err = update_replication(flags, arena, request);
-    if (err == NULL && request->update_mask->n_paths == 0)
+    if (err == NULL)
+        err = domain_read_removed(flags, arena, request);
+    bool removes = request->n_removed_attributes > 0 || request->removes_all_attributes;
+    if (err == NULL && request->update_mask->n_paths == 0 && !removes)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "nothing to change; give what is to be different, for example --retention "
                         "7 (see --help)");
@@ -334,7 +355,11 @@ domain_make_failover(const struct domain_flags *flags, struct arena *arena,
         err = read_failover_timeout(flags, arena, &request->failover_timeout);
     bool has_target =
         request->domain_active_cluster_name[0] != '\0' || request->active_clusters != NULL;
-    if (err == NULL && !has_target)
+    bool is_leaving = flags->leave_cluster != NULL; /* what that means is found out later */
+    if (err == NULL && is_leaving && (has_target || flags->to_cluster == NULL))
+        err = error_new(arena, ERR_BAD_REQUEST,
+                        "--leave_cluster CLUSTER needs --to_cluster CLUSTER and no other target");
+    if (err == NULL && !has_target && !is_leaving)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "where to? Give --active_cluster CLUSTER for the domain, --active_clusters "
                         "SCOPE.NAME:CLUSTER for cluster attributes, or both");

@@ -183,6 +183,8 @@ const struct cli_flag cli_more_flags[] = {
     TEXT("shard_page_size", "pagesize", NULL, "N", "100", "How many to a page."),
     TEXT("page_id", "page_id", NULL, "N", "0", "Which page; 0 is the first."),
     PLAIN("history_address", "had", "HOST:PORT", "The host by its address."),
+    TEXT("entity_type", "type", NULL, "TYPE", NULL, "Only entities of this type."),
+    SWITCH("with_deleted", NULL, "Deleted entities, too."),
     PLAIN("queue_type", NULL, "TYPE", "transfer (2) or timer (3)."),
     TEXT("queue_cluster", "cluster", NULL, "CLUSTER", NULL, "The cluster it is worked on for."),
     TEXT("new_search_key", "search_attr_key", NULL, "KEY", NULL, "The search attribute."),
@@ -243,6 +245,10 @@ const struct cli_flag cli_more_flags[] = {
     PLAIN("task_timestamp", NULL, "TIME", "Of a timer: when it is due; " A_TIME),
     PLAIN("max_event_id", NULL, "N", "The last event that is wanted. Default: all."),
     PLAIN("end_event_version", NULL, "N", "Its failover version."),
+
+    /* graceful failover */
+    SWITCH("watch", NULL, "Show one that is under way, until it is over."),
+    SWITCH("detach", NULL, "Do not wait until a graceful failover is over."),
 
     /* migration */
     PLAIN("destination_address", NULL, "HOST:PORT", "The other server."),

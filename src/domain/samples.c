@@ -41,6 +41,7 @@ sample_rules(int current)
                                  .retention_days_min = 1,
                                  .retention_days_max = 30,
                                  .name_length_max = 100,
+                                 .attributes_max = 20000,
                                  .bad_binaries_max = 10,
                                  .required_data_keys = no_keys,
                                  .failover_timeout_max = 300,
@@ -133,4 +134,17 @@ sample_update(const char *paths, struct arena *arena)
     for (char *one; (one = strsep(&rest, ",")) != NULL;)
         request->update_mask->paths[request->update_mask->n_paths++] = one;
     return request;
+}
+
+void
+sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena)
+{
+    STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
+    drain->source_cluster = "east";
+    drain->failover_version = failover_version;
+    drain->previous_failover_version = failover_version - 1;
+    drain->end_time = 12345;
+    record->drains = arena_zalloc(arena, 1, sizeof(STORED(Drain) *));
+    record->drains[record->n_drains++] = drain;
+    record->failover_end_time = drain->end_time;
 }

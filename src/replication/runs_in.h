@@ -26,6 +26,8 @@ struct runs_in_options {
         *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
+    /* For simulation: one answer in so many is applied once more, some answers later. 0: none. */
+    unsigned echo;
 };
 
 /* Starts following, on loop 0. Never fails: a peer that is away is waited for. */

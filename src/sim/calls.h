@@ -37,6 +37,10 @@ struct load_attribute {
     const char *cluster;
 };
 
+/* As a request has them; those of one scope stand together. */
+API(ActiveClusters) *load_make_attributes(struct arena *arena,
+                                          const struct load_attribute *attributes, size_t count);
+
 struct load_registration {
     const char *name;
     bool is_global;             /* replicated to `cluster_count` clusters */
@@ -67,6 +71,7 @@ struct load_failover {
     const char *cluster;                    /* NULL: the domain itself stays */
     const struct load_attribute *attribute; /* NULL: no attribute moves */
     bool by_update;
+    int64_t timeout; /* seconds that a graceful one has; 0: by force; not by_update */
 };
 must_use struct error *load_failover(struct load_call *call, const struct load_failover *failover,
                                      API(Domain) **domain);

@@ -9,6 +9,7 @@
 
 #define CALL_TIMEOUT   (20 * NS_PER_S)
 #define LIMIT          (3600 * NS_PER_S)
+#define UNFORWARDED    "dcRedirectionPolicy: {policy: noop}\n"
 #define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
 
 struct error *
@@ -39,11 +40,13 @@ begin_domain(struct script *script)
     struct error *err = NULL;
     do {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_register(&call,
-                            &(struct load_registration){.name = SCRIPT_DOMAIN,
-                                                        .is_global = true,
-                                                        .cluster_count = script->domain_clusters,
-                                                        .active_cluster = "cluster0"});
+        err = load_register(
+            &call, &(struct load_registration){.name = SCRIPT_DOMAIN,
+                                               .is_global = true,
+                                               .cluster_count = script->domain_clusters,
+                                               .active_cluster = "cluster0",
+                                               .attributes = script->attributes,
+                                               .attribute_count = script->attribute_count});
         fiber_set_deadline(NEVER);
         script_sleep(script, NS_PER_S);
     } while (err != NULL);
@@ -141,72 +144,101 @@ static bool
 is_outside_wanted(void *context)
 {
     const struct script *script = context;
-    return script->is_over || script->order != NULL;
+    bool is_due = script->stage->is_due != NULL && script->stage->is_due(script);
+    return script->is_over || script->order != NULL || is_due;
 }
 
-struct setting {
-    unsigned clusters, domain_clusters;
-    const char *config; /* added to everybody's; NULL: nothing */
-    uint32_t shards;    /* of all but the first cluster; 0: as usual */
-    bool has_system_domains;
-};
+static void
+do_outside(struct script *script)
+{
+    if (script->order != NULL)
+        script->order(script, script->context);
+    script->order = NULL;
+    if (!script->is_over && script->stage->is_due != NULL && script->stage->is_due(script))
+        script->stage->act(script);
+}
 
 static void
-play(const struct setting *setting, void (*run)(struct script *script))
+play(const struct script_stage *stage, unsigned domain_clusters, const char *config)
 {
     struct sim sim;
-    unsigned clusters = setting->clusters, domain_clusters = setting->domain_clusters;
+    unsigned clusters = stage->clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
-    sim.has_system_domains = setting->has_system_domains;
+    const struct script_attributes *attributes =
+        stage->attributes == NULL ? &no_attributes : stage->attributes;
+    struct script script = {.sim = &sim,
+                            .run = stage->run,
+                            .stage = stage,
+                            .attributes = attributes->all,
+                            .attribute_count = attributes->count,
+                            .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
+    sim.dynamic = stage->dynamic;
+    sim.has_system_domains = stage->has_system_domains;
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
+    if (stage->begin != NULL)
+        stage->begin(&script);
     for (unsigned i = 0; i < sim.count; i++) {
-        if (setting->config != NULL)
-            sim.hosts[i].config =
-                arena_format(sim.arena, "%s%s", sim.hosts[i].config, setting->config);
-        sim.hosts[i].shards = i == 0 ? 0 : setting->shards;
+        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        sim.hosts[i].shards = stage->shards == NULL ? 0 : stage->shards[i];
         sim_host_start(&sim.hosts[i]);
     }
-    struct script script = {.sim = &sim,
-                            .run = run,
-                            .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
     host_start(sim.client, script_main, &script);
     bool has_ended = true;
     while (has_ended && !script.is_over) {
         has_ended = world_run_until(sim.world, is_outside_wanted, &script, LIMIT);
-        if (script.order != NULL)
-            script.order(&script, script.context);
-        script.order = NULL;
+        do_outside(&script);
     }
     sim_close(&sim);
     EXPECT(has_ended);
 }
 
 void
+script_play_on(const struct script_stage *stage)
+{
+    play(stage, 0, "");
+}
+
+void
+script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = 2, .dynamic = dynamic, .run = run}, 0,
+         is_forwarded ? "" : UNFORWARDED);
+}
+
+void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters, .domain_clusters = domain_clusters}, run);
+    play(&(struct script_stage){.clusters = clusters, .run = run}, domain_clusters, "");
 }
 
 void
 script_play_with_system(unsigned clusters, unsigned domain_clusters,
                         void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters,
-                           .domain_clusters = domain_clusters,
-                           .has_system_domains = true},
-         run);
+    play(&(struct script_stage){.clusters = clusters, .has_system_domains = true, .run = run},
+         domain_clusters, "");
 }
 
 void
 script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = 2, .shards = shards}, run);
+    uint32_t all[] = {0, shards};
+    script_play_on(&(struct script_stage){.clusters = 2, .shards = all, .run = run});
 }
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(&(struct setting){.clusters = clusters, .config = "dcRedirectionPolicy: {policy: noop}\n"},
-         run);
+    play(&(struct script_stage){.clusters = clusters, .run = run}, 0, UNFORWARDED);
+}
+
+void
+script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                       void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = clusters, .attributes = attributes, .run = run}, 0,
+         attributes->is_forwarded ? "" : UNFORWARDED);
 }
 
 /* --- clients ---- */

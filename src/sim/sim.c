@@ -13,8 +13,16 @@
 #define START_RETRY      (500 * NS_PER_MS)
 #define REFRESH_INTERVAL NS_PER_S
 #define STOP_GRACE       (2 * NS_PER_S)
+#define REGION_VERSION   5 /* of the first region; those of clusters are below */
 
 /* Not in order, as in the samples that people start from. */
+/* Users are made by starts, cities are not. */
+#define ENTITY_TYPES                                                                               \
+    "entities:\n"                                                                                  \
+    "  types:\n"                                                                                   \
+    "    user: {source: custom.user-location-provider, unknownKeys: create}\n"                     \
+    "    city: {}\n"
+
 static const int initial_versions[SIM_GROUP_MAX] = {1, 0, 2};
 
 /* What one life of a host consists of; all of it is in the host's memory. */
@@ -65,7 +73,7 @@ life_begin(struct life *life, struct sim_host *host)
     life->arena = arena_new(0);
     life->config = host_config(host, life->arena);
     life->dynamic = host_dynamic(host, life->arena);
-    life->metrics = metrics_new();
+    life->metrics = host->metrics = metrics_new();
     life->store = memory_open(host->base);
     host->store_handle = memory_handle(life->store);
     host->has_store = true;
@@ -85,6 +93,7 @@ life_begin(struct life *life, struct sim_host *host)
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
         .skips_time = host->sim->skips_time,
+        .echo = host->sim->echo,
     };
     return server_start(&options, life->arena, &life->server);
 }
@@ -96,6 +105,7 @@ life_end(struct life *life, struct sim_host *host)
         server_stop(life->server, STOP_GRACE);
     store_close(life->store);
     host->has_store = false;
+    host->metrics = NULL;
     metrics_free(life->metrics);
     dynamic_free(life->dynamic);
     config_free(life->config);
@@ -155,6 +165,7 @@ host_crashed(void *context)
         world_mark(host->sim->world, "crash_with_lost_writes");
     host->has_store = false;
     host->is_serving = false;
+    host->metrics = NULL;
     crash_lists(host);
 }
 
@@ -190,21 +201,31 @@ sim_open_cluster(struct sim *sim, const struct world_options *options, unsigned 
 
 /* What an operator writes for cluster `current` of a group; cluster i is at host "<host>i". */
 static const char *
-group_config(struct arena *arena, unsigned current, unsigned count, const char *host)
+group_config(struct arena *arena, unsigned current, unsigned count, const char *host,
+             bool has_regions)
 {
-    const char *text = arena_format(arena,
-                                    "clusterGroupMetadata:\n"
-                                    "  failoverVersionIncrement: %d\n"
-                                    "  primaryClusterName: cluster0\n"
-                                    "  currentClusterName: cluster%u\n"
-                                    "  clusterGroup:\n",
-                                    SIM_GROUP_INCREMENT, current);
+    const char *regions = "";
+    for (unsigned i = 0; has_regions && i < count; i++)
+        regions = arena_format(arena, "%s    region%u: {initialFailoverVersion: %u}\n", regions, i,
+                               REGION_VERSION + i);
+    const char *text =
+        arena_format(arena,
+                     "clusterGroupMetadata:\n"
+                     "  failoverVersionIncrement: %d\n"
+                     "  primaryClusterName: cluster0\n"
+                     "  currentClusterName: cluster%u\n"
+                     "%s%s"
+                     "  clusterGroup:\n",
+                     SIM_GROUP_INCREMENT, current, has_regions ? "  regions:\n" : "", regions);
+    if (has_regions)
+        text = arena_format(arena, "%s%s", ENTITY_TYPES, text);
     for (unsigned i = 0; i < count; i++)
         text = arena_format(arena,
                             "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "
                             "rpcName: cadence-frontend, rpcAddress: '%s%u:" SIM_PORT
-                            "', rpcTransport: grpc}\n",
-                            text, i, initial_versions[i], host, i);
+                            "', rpcTransport: grpc%s}\n",
+                            text, i, initial_versions[i], host, i,
+                            has_regions ? arena_format(arena, ", region: region%u", i) : "");
     return text;
 }
 
@@ -217,8 +238,16 @@ sim_open_group(struct sim *sim, const struct world_options *options, unsigned co
     for (unsigned i = 0; i < count; i++) {
         sim->hosts[i].base = memory_base_new(options->seed + i);
         sim->hosts[i].lists = sim_lists_new();
-        sim->hosts[i].config = group_config(sim->arena, i, count, "host");
+        sim->hosts[i].config = group_config(sim->arena, i, count, "host", false);
     }
+}
+
+void
+sim_give_regions(struct sim *sim)
+{
+    check(sim->is_group);
+    for (unsigned i = 0; i < sim->count; i++)
+        sim->hosts[i].config = group_config(sim->arena, i, sim->count, "host", true);
 }
 
 void
@@ -226,7 +255,7 @@ sim_be_one_of_two(struct sim *sim)
 {
     check(!sim->is_group);
     for (unsigned i = 0; i < sim->count; i++)
-        sim->hosts[i].config = group_config(sim->arena, 0, 2, "nowhere");
+        sim->hosts[i].config = group_config(sim->arena, 0, 2, "nowhere", false);
 }
 
 void
@@ -253,6 +282,12 @@ sim_host_crash(struct sim_host *host)
 {
     check(host_is_running(host->host));
     host_crash(host->host);
+}
+
+struct slice
+sim_host_metrics(const struct sim_host *host, struct arena *arena)
+{
+    return host->metrics == NULL ? slice_text("") : metrics_render(host->metrics, arena);
 }
 
 const char *

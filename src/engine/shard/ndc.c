@@ -150,7 +150,7 @@ go_on_here(struct incoming *incoming)
         facts->of_run.event_version <= run_last_version(loaded->run))
         return;
     bool is_idle = !run_has_pending_decision(loaded->run) && brings_news(incoming->events);
-    if (!is_idle && !tenure_must_settle(loaded->run, &facts->of_run))
+    if (!is_idle && !tenure_must_settle(tenure, loaded->run, &facts->of_run))
         return;
     mark("late_news_settled");
     incoming->ticket =
@@ -186,8 +186,10 @@ count_applied(const struct incoming *incoming, const struct incoming_step *step)
 {
     struct shard *shard = incoming->tenure->shard;
     figures_foreign(shard, FIGURE_APPLIED);
-    if (incoming->verdict.place == BATCH_FORKS)
+    if (incoming->verdict.place == BATCH_FORKS) {
+        mark("history_forked");
         figures_foreign(shard, FIGURE_FORKED);
+    }
     if (incoming->verdict.is_switch)
         figures_foreign(shard, FIGURE_SWITCHED);
     if (step->suppressed.mutation != NULL || (!step->is_side && !step->target_is_current))

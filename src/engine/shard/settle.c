@@ -1,6 +1,7 @@
 /* settle.c - a run that another failover version wrote last goes on here: what was begun with it is
  * settled first. See command_settle. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/shard/inside.h"
 #include "fiber/mark.h"
 
@@ -41,15 +42,29 @@ tenure_write_buffered(struct tenure *tenure, struct workflow *workflow, struct l
     return submit_step(tenure, workflow, loaded, &step);
 }
 
-bool
-tenure_must_settle(const struct run *run, const struct facts *facts)
+/* A run without an attribute, of an active-active domain, that was written here last. */
+static bool
+has_stayed(const struct tenure *tenure, const struct run *run, const struct facts *facts)
 {
-    return run_is_open(run) && run_last_version(run) < facts->event_version &&
-           settle_is_needed(run);
+    const struct cluster_group *group = tenure->shard->options.group;
+#ifdef CADENZA_PLANT_everybody_settled
+    return false;
+#endif
+    return cluster_attribute_of(run->core->active_cluster_selection_policy).scope == NULL &&
+           domain_is_active_active(facts->domain) &&
+           cluster_group_of_version(group, run_last_version(run)) == group->current;
 }
 
-/* Whatever this cluster took under its last version is written with that one: it may be no more
- * than what the next cluster has heard of already. */
+bool
+tenure_must_settle(const struct tenure *tenure, const struct run *run, const struct facts *facts)
+{
+    return run_is_open(run) && run_last_version(run) < facts->event_version &&
+           settle_is_needed(run) && !has_stayed(tenure, run, facts);
+}
+
+/* What this cluster took under its last version and did not write yet is written with that one: it
+ * may be no more than what the next cluster has heard of already. Where a marker was put there is
+ * nothing of the kind. */
 ticket_t
 tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
               const struct facts *facts, bool has_news, struct arena *arena)
@@ -60,7 +75,7 @@ tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_ru
     *own = *facts;
     struct step step = begin_step(workflow, loaded, own, arena);
     const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));
-    bool was_ours = run_has_started_decision(run) && writer == group->current;
+    bool was_ours = run_has_buffered(run) && writer == group->current;
     if (was_ours) {
         own->event_version = run_last_version(run);
         command_close_decision(&step);
