@@ -15,6 +15,13 @@
 
 /* --- rows of the outbox ---- */
 
+static enum active_status
+status_of(const struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
+    return domain_active(domain, &attribute, tenure->shard->options.group).status;
+}
+
 bool
 transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
 {
@@ -26,8 +33,7 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
         return true;
-    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
-    return domain_active(domain, &attribute, options->group).status == ACTIVE_HERE;
+    return status_of(tenure, domain, transfer) == ACTIVE_HERE;
 }
 
 void
@@ -41,6 +47,17 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
     list_push_back(&tenure->outbox.held, &transfer->node);
 }
 
+/* What waits since the domain was passive waits on, for the end of a drain now. */
+static void
+note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    bool is_of_domain = strcmp(transfer->task.run_domain_id, domain->id) == 0;
+    if (is_of_domain && status_of(tenure, domain, transfer) == ACTIVE_PENDING) {
+        mark("held_row_pending");
+        figures_pending(tenure->shard);
+    }
+}
+
 static void
 outbox_wake(struct tenure *tenure, const struct domain *domain)
 {
@@ -50,8 +67,10 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
         if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
-            !transfer_is_active(tenure, transfer))
+            !transfer_is_active(tenure, transfer)) {
+            note_pending(tenure, domain, transfer);
             continue;
+        }
 #ifdef CADENZA_PLANT_held_row_sleeps
         continue;
 #endif
