@@ -263,8 +263,8 @@ show_outcome(const STORED(DrainOutcome) *record, struct arena *arena)
     outcome->shard_count = (int32_t)record->shard_count;
     outcome->n_missing_shards = record->n_missing_shards;
     outcome->missing_shards = (int32_t *)record->missing_shards;
-    outcome->n_blocked = record->n_blocked;
-    outcome->blocked = record->blocked;
+    outcome->n_missing = record->n_missing;
+    outcome->missing = record->missing;
     return outcome;
 }
 

@@ -91,8 +91,8 @@ must_use struct error *decide_check_graceful(const struct domain *current, const
 /* After the versions were raised: what was named drains from now on (timeout > 0), or drains no
  * more. */
 void decide_begin_drains(const struct domain *current, const struct move *move, int64_t timeout,
-                         const struct domain_moment *moment, struct arena *arena,
-                         STORED(DomainRecord) *record);
+                         const struct cluster_group *group, const struct domain_moment *moment,
+                         struct arena *arena, STORED(DomainRecord) *record);
 /* Does it name something that drains? */
 bool decide_ends_drain(const struct domain *current, const struct move *move, struct arena *arena);
 /* Puts one into the list of the record, in the place of the one of the same thing; takes one out
@@ -106,7 +106,6 @@ struct told_drains {
     STORED(Drain) **drains;
     size_t count;
     bool is_complete; /* what is not in it is over; otherwise the sender may not know */
-    const char *here; /* this cluster */
 };
 /* Merges them into `record`, into which the versions are merged already; `before` is what was known
  * (NULL: nothing). With a newer version comes its drain; with the same one a drain can only end.

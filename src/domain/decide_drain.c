@@ -159,9 +159,24 @@ struct moved {
     int64_t from, to; /* failover versions */
 };
 
+/* All clusters of the domain that take part, but this one. */
+static void
+list_others(const API(Domain) *domain, const struct cluster_group *group, struct arena *arena,
+            STORED(Drain) *drain)
+{
+    drain->waits_for = arena_zalloc(arena, domain->n_clusters + 1, sizeof *drain->waits_for);
+    for (size_t i = 0; i < domain->n_clusters; i++) {
+        const struct cluster *cluster =
+            cluster_group_find(group, domain->clusters[i]->cluster_name);
+        if (cluster != NULL && cluster->is_enabled && cluster != group->current)
+            drain->waits_for[drain->n_waits_for++] = (char *)cluster->name;
+    }
+}
+
 static void
 begin_one(STORED(DomainRecord) *record, const struct moved *moved, int64_t timeout,
-          const struct domain_moment *moment, struct arena *arena)
+          const struct cluster_group *group, const struct domain_moment *moment,
+          struct arena *arena)
 {
     decide_drop_drain(record, moved->scope, moved->name, arena);
     if (timeout == 0)
@@ -179,20 +194,21 @@ begin_one(STORED(DomainRecord) *record, const struct moved *moved, int64_t timeo
     drain->end_time = moment->now + timeout;
     drain->failover_id = arena_text(arena, id); /* decide_history.c gives it the same one */
     drain->domain_failover_version = record->domain->failover_version;
+    list_others(record->domain, group, arena, drain);
     decide_put_drain(record, drain, arena);
 }
 
 void
 decide_begin_drains(const struct domain *current, const struct move *move, int64_t timeout,
-                    const struct domain_moment *moment, struct arena *arena,
-                    STORED(DomainRecord) *record)
+                    const struct cluster_group *group, const struct domain_moment *moment,
+                    struct arena *arena, STORED(DomainRecord) *record)
 {
     const API(Domain) *before = current->record->domain, *after = record->domain;
     if (move->active_cluster_name != NULL)
         begin_one(record,
                   &(struct moved){"", "", before->active_cluster_name, before->failover_version,
                                   after->failover_version},
-                  timeout, moment, arena);
+                  timeout, group, moment, arena);
     struct attributes wanted = attributes_read(move->attributes, arena);
     struct attributes old = attributes_read(before->active_clusters, arena);
     struct attributes new = attributes_read(after->active_clusters, arena);
@@ -205,7 +221,7 @@ decide_begin_drains(const struct domain *current, const struct move *move, int64
             begin_one(record,
                       &(struct moved){to->scope, to->name, from->cluster_name,
                                       from->failover_version, to->failover_version},
-                      timeout, moment, arena);
+                      timeout, group, moment, arena);
     }
 }
 
@@ -308,8 +324,7 @@ decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains
         bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
         if (is_known || now <= then || now != made || theirs->failover_version > now)
             continue; /* known, or it came too late */
-        if (before != NULL && strcmp(theirs->source_cluster, told->here) == 0 &&
-            then != theirs->previous_failover_version)
+        if (then >= 0 && then != theirs->previous_failover_version)
             continue; /* it drains what had moved before: what comes from here is not all */
         theirs->end_time = 0;
         decide_put_drain(record, theirs, arena);

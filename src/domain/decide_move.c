@@ -208,7 +208,7 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     if (err != NULL)
         return err;
 
-    decide_begin_drains(current, move, timeout, moment, arena, record);
+    decide_begin_drains(current, move, timeout, rules->group, moment, arena, record);
     note_move(current, move, timeout, moment, arena, record);
     const char *origin = rules->group->current->name;
     *decision = (struct domain_decision){

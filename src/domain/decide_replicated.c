@@ -172,6 +172,8 @@ read_plain_drain(struct merge *merge)
     drain->source_cluster = (char *)source->name;
     drain->failover_version = task->failover_version;
     drain->previous_failover_version = task->previous_failover_version;
+    drain->waits_for = arena_zalloc(merge->arena, 1, sizeof *drain->waits_for);
+    drain->waits_for[drain->n_waits_for++] = drain->source_cluster;
     merge->drains.drains[merge->drains.count++] = drain;
 }
 
@@ -192,7 +194,6 @@ read_drains(struct merge *merge)
         .domain = domain_of(merge),
         .drains = arena_zalloc(merge->arena, task->n_drains + 1, sizeof(STORED(Drain) *)),
         .is_complete = task->tells_failovers,
-        .here = merge->rules->group->current->name,
     };
     if (!task->tells_failovers)
         read_plain_drain(merge);

@@ -196,7 +196,7 @@ must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_i
 /* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
  */
 
-/* A shard of the source of a drain has told of its marker. */
+/* A shard of a cluster that a drain waits for has told of its marker. */
 struct drain_ready {
     const char *domain_id;
     const char *scope, *name; /* both "": the domain itself */
@@ -220,12 +220,12 @@ must_use struct error *domains_note_blocked(struct domains *domains,
 struct drain_progress {
     bool is_found; /* else it does not drain to here, and the rest means nothing */
     int64_t failover_version, start_time, end_time;
-    uint32_t shard_count; /* of the source; 0: no marker came yet */
+    uint32_t shard_count; /* of all clusters that it waits for; 0: no marker came yet */
     uint32_t ready_count;
-    uint32_t *pending; /* shards that are not ready */
+    uint32_t *pending; /* shards of the source that are not ready */
     size_t pending_count;
-    const char **blocked; /* "shard 3: ...": what is parked */
-    size_t blocked_count;
+    const char **missing; /* all that it lacks, for people: "east shard 3: a row is parked" */
+    size_t missing_count;
 };
 /* From any loop. Yields. */
 must_use struct error *domains_read_drain(struct domains *domains, const char *domain_id,

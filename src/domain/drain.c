@@ -35,10 +35,13 @@ drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group)
 static bool
 is_marker_due(const STORED(Drain) *drain, const struct cluster_group *group)
 {
-    const struct cluster *source =
-        cluster_group_of_version(group, drain->previous_failover_version);
-    const struct cluster *target = cluster_group_of_version(group, drain->failover_version);
-    return source == group->current && target != group->current;
+    if (cluster_group_of_version(group, drain->failover_version) == group->current)
+        return false;
+    for (size_t i = 0; i < drain->n_waits_for; i++) {
+        if (strcmp(drain->waits_for[i], group->current->name) == 0)
+            return true;
+    }
+    return false;
 }
 
 size_t

@@ -17,7 +17,8 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define RETRY_DELAY NS_PER_S /* after an error of the store */
+#define RETRY_DELAY   NS_PER_S /* after an error of the store */
+#define MISSING_SHOWN 32
 
 /* --- one drain ----------------------------------------------------------------------------------
  */
@@ -53,36 +54,96 @@ pending_new(const struct domain *domain, const STORED(Drain) *drain)
         .domain_name = arena_text(arena, domain->name),
         .drain = copy,
         .key = drain_key(domain->id, drain->scope, drain->name, drain->failover_version, arena),
+        .sources = arena_zalloc(arena, drain->n_waits_for + 1, sizeof(struct drain_source)),
+        .source_count = drain->n_waits_for,
     };
+    for (size_t i = 0; i < drain->n_waits_for; i++)
+        pending->sources[i].cluster_name = copy->waits_for[i];
     list_init(&pending->node);
     return pending;
+}
+
+struct drain_source *
+pending_source(const struct pending *pending, const char *cluster_name)
+{
+    for (size_t i = 0; i < pending->source_count; i++) {
+        if (strcmp(pending->sources[i].cluster_name, cluster_name) == 0)
+            return &pending->sources[i];
+    }
+    return NULL;
+}
+
+uint32_t
+pending_shards(const struct pending *pending)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < pending->source_count; i++)
+        count += pending->sources[i].shard_count;
+    return count;
+}
+
+uint32_t
+pending_ready_shards(const struct pending *pending)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < pending->source_count; i++)
+        count += pending->sources[i].ready_count;
+    return count;
 }
 
 bool
 pending_is_ready(const struct pending *pending)
 {
-    return pending->shard_count > 0 && pending->ready_count == pending->shard_count;
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        if (source->shard_count == 0 || source->ready_count < source->shard_count)
+            return false;
+    }
+    return true;
 }
 
 void
-pending_enter(struct pending *pending, uint32_t shard, const STORED(DrainShardRecord) *record)
+pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
+              const STORED(DrainShardRecord) *record)
 {
-    if (pending->shards == NULL) {
-        pending->shard_count = record->shard_count;
-        pending->shards =
-            arena_zalloc(pending->arena, pending->shard_count, sizeof(struct drain_shard));
+    if (source->shards == NULL) {
+        source->shard_count = record->shard_count;
+        source->shards =
+            arena_zalloc(pending->arena, source->shard_count, sizeof(struct drain_shard));
     }
-    if (shard >= pending->shard_count)
+    if (shard >= source->shard_count)
         return;
-    struct drain_shard *known = &pending->shards[shard];
+    struct drain_shard *known = &source->shards[shard];
     if (pending->marker_time == 0 || record->marker_time < pending->marker_time)
         pending->marker_time = record->marker_time;
     if (record->is_ready && !known->is_ready)
-        pending->ready_count++;
+        source->ready_count++;
     known->is_ready = known->is_ready || record->is_ready;
     known->blocked =
         record->blocked[0] == '\0' ? NULL : arena_text(pending->arena, record->blocked);
-    check(pending->ready_count <= pending->shard_count);
+    check(source->ready_count <= source->shard_count);
+}
+
+const char **
+pending_list_missing(const struct pending *pending, struct arena *arena, size_t *count)
+{
+    size_t most = pending_shards(pending) + pending->source_count;
+    const char **missing = arena_zalloc(arena, most + 1, sizeof *missing);
+    *count = 0;
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        if (source->shards == NULL)
+            missing[(*count)++] = arena_format(arena, "%s: nothing came", source->cluster_name);
+        for (uint32_t j = 0; j < source->shard_count; j++) {
+            const struct drain_shard *shard = &source->shards[j];
+            if (!shard->is_ready)
+                missing[(*count)++] =
+                    arena_format(arena, "%s shard %u: %s", source->cluster_name, j,
+                                 shard->blocked != NULL ? shard->blocked : "no marker came");
+        }
+    }
+    check(*count <= most);
+    return missing;
 }
 
 /* --- following the domains ----------------------------------------------------------------------
@@ -117,7 +178,7 @@ gauge_markers(const struct drains *drains)
 {
     int64_t count = 0;
     list_each(node, &drains->pending)
-        count += list_entry(node, struct pending, node)->ready_count;
+        count += pending_ready_shards(list_entry(node, struct pending, node));
     if (drains->metrics.markers != NULL)
         gauge_set(drains->metrics.markers, count);
 }
@@ -188,18 +249,14 @@ add_deletes(const struct wish *wish, struct batch *batch)
 }
 
 static const char *
-list_missing(const struct pending *pending, struct arena *arena)
+join_missing(const struct pending *pending, struct arena *arena)
 {
-    const char *text = pending->shard_count == 0 ? "all" : "";
-    for (uint32_t i = 0; i < pending->shard_count; i++) {
-        const struct drain_shard *shard = &pending->shards[i];
-        if (shard->is_ready)
-            continue;
-        text = arena_format(arena, "%s%s%u", text, text[0] == '\0' ? "" : ",", i);
-        if (shard->blocked != NULL)
-            text = arena_format(arena, "%s (%s)", text, shard->blocked);
-    }
-    return text;
+    size_t count;
+    const char **missing = pending_list_missing(pending, arena, &count);
+    const char *text = "";
+    for (size_t i = 0; i < count && i < MISSING_SHOWN; i++)
+        text = arena_format(arena, "%s%s%s", text, i == 0 ? "" : "; ", missing[i]);
+    return count <= MISSING_SHOWN ? text : arena_format(arena, "%s; and more", text);
 }
 
 static void
@@ -228,9 +285,9 @@ tell_end(struct drains *drains, const struct pending *pending, STORED(DrainEnd) 
            words[end], log_text("domain", pending->domain_name), log_text("scope", drain->scope),
            log_text("attribute", drain->name),
            log_number("failover-version", drain->failover_version),
-           log_number("shards-ready", pending->ready_count),
-           log_number("shards", pending->shard_count),
-           log_text("shards-missing", list_missing(pending, arena)),
+           log_number("shards-ready", pending_ready_shards(pending)),
+           log_number("shards", pending_shards(pending)),
+           log_text("missing", join_missing(pending, arena)),
            log_number("milliseconds", (clock_wall() - drain->start_time) / NS_PER_MS));
     if (drains->metrics.completed == NULL)
         return;

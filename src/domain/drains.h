@@ -9,10 +9,18 @@
 #include "domain/drain.h"
 #include "domain/inside.h"
 
-/* What is known of one shard of the source. */
+/* What is known of one shard. */
 struct drain_shard {
     bool is_ready;
     const char *blocked; /* what is parked, in the arena of the drain; NULL: nothing */
+};
+
+/* A cluster that the drain waits for. */
+struct drain_source {
+    const char *cluster_name;
+    struct drain_shard *shards; /* shard_count of them; NULL: no marker came yet */
+    uint32_t shard_count;
+    uint32_t ready_count;
 };
 
 /* One drain: a thing, and the version that it made of it. */
@@ -21,11 +29,10 @@ struct pending {
     unsigned references; /* who looks at it across a yield, and the list */
     struct arena *arena; /* holds all of it */
     const char *domain_id, *domain_name;
-    const STORED(Drain) *drain; /* as the record has it */
-    struct slice key;           /* what the keys of its rows begin with */
-    struct drain_shard *shards; /* shard_count of them; NULL: no marker came yet */
-    uint32_t shard_count;
-    uint32_t ready_count;
+    const STORED(Drain) *drain;   /* as the record has it */
+    struct slice key;             /* what the keys of its rows begin with */
+    struct drain_source *sources; /* the record's `waits_for`, in its order */
+    size_t source_count;
     int64_t marker_time; /* of the earliest marker, by the source's clock; 0: none came */
     bool is_read;        /* its rows were */
     uint64_t round;      /* in which it was looked after last */
@@ -55,10 +62,19 @@ struct pending *drains_find(struct drains *drains, const char *domain_id, const 
 void drains_wake(struct drains *drains);
 struct pending *pending_take(struct pending *pending);
 void pending_drop(struct pending *pending);
-/* All shards of its source are ready. */
+/* NULL: the drain does not wait for that cluster. */
+struct drain_source *pending_source(const struct pending *pending, const char *cluster_name);
+/* Shards of all that it waits for, as far as they are known; and those of them that are ready. */
+uint32_t pending_shards(const struct pending *pending);
+uint32_t pending_ready_shards(const struct pending *pending);
+/* All shards of all of them are ready. */
 bool pending_is_ready(const struct pending *pending);
 /* Enters what a row says. */
-void pending_enter(struct pending *pending, uint32_t shard, const STORED(DrainShardRecord) *record);
+void pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
+                   const STORED(DrainShardRecord) *record);
+/* What it lacks, for people, one line each: "east shard 3: a row is parked". */
+const char **pending_list_missing(const struct pending *pending, struct arena *arena,
+                                  size_t *count);
 
 /* --- drains_rows.c -----------------------------------------------------------------------------
  */
@@ -70,7 +86,8 @@ void pending_enter(struct pending *pending, uint32_t shard, const STORED(DrainSh
 struct slice drain_key(const char *domain_id, const char *scope, const char *name,
                        int64_t failover_version, struct arena *arena);
 /* Of one shard. */
-void batch_add_drain_shard(struct batch *batch, const struct pending *pending, uint32_t shard,
+void batch_add_drain_shard(struct batch *batch, const struct pending *pending,
+                           const struct drain_source *source, uint32_t shard,
                            const STORED(DrainShardRecord) *record);
 void batch_delete_drain(struct batch *batch, const struct pending *pending);
 /* Reads the rows of a drain into it. Yields. */

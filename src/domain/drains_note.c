@@ -22,6 +22,7 @@ count_up(struct counter *counter)
 
 struct drain_note {
     struct pending *pending;
+    struct drain_source *source;
     uint32_t shard;
     const STORED(DrainShardRecord) *record;
 };
@@ -30,7 +31,7 @@ static void
 fill_note(void *context, struct batch *batch)
 {
     const struct drain_note *note = context;
-    batch_add_drain_shard(batch, note->pending, note->shard, note->record);
+    batch_add_drain_shard(batch, note->pending, note->source, note->shard, note->record);
 }
 
 /* NULL: nobody waits for it. */
@@ -59,15 +60,17 @@ find_pending(struct domains *domains, const struct drain_ready *ready, struct ar
 
 /* Does it say anything new? */
 static bool
-is_news(const struct pending *pending, const struct drain_ready *ready, const char *reason)
+is_news(const struct drain_source *source, const struct drain_ready *ready, const char *reason)
 {
+    if (source == NULL)
+        return false; /* a cluster that nobody waits for */
     if (ready->source_shard >= ready->shard_count || ready->shard_count > DRAIN_SHARDS_MAX)
         return false; /* a shard that the source does not have */
-    if (pending->shards == NULL)
+    if (source->shards == NULL)
         return true;
-    if (ready->source_shard >= pending->shard_count)
+    if (ready->source_shard >= source->shard_count)
         return false;
-    const struct drain_shard *known = &pending->shards[ready->source_shard];
+    const struct drain_shard *known = &source->shards[ready->source_shard];
     bool is_same = reason != NULL && known->blocked != NULL && strcmp(reason, known->blocked) == 0;
     return !known->is_ready && !is_same;
 }
@@ -81,7 +84,7 @@ enter_noted(struct drains *drains, struct pending *pending, const struct drain_n
     if (list_is_empty(&pending->node)) /* it ended meanwhile: nobody needs the row */
         drains->is_swept = false;
     else
-        pending_enter(pending, noted->shard, noted->record);
+        pending_enter(pending, noted->source, noted->shard, noted->record);
     if (drains->domains->options.refresh_interval > 0)
         pending->is_read = false; /* other hosts note shards, too */
     drains_wake(drains);
@@ -97,7 +100,9 @@ note(struct domains *domains, const struct drain_ready *ready, const char *reaso
     struct error *err = find_pending(domains, ready, arena, &pending);
     if (err != NULL)
         return err;
-    if (pending == NULL || !is_news(pending, ready, reason)) {
+    struct drain_source *source =
+        pending == NULL ? NULL : pending_source(pending, ready->source_cluster);
+    if (pending == NULL || !is_news(source, ready, reason)) {
         mark(pending == NULL ? "marker_unwanted" : "marker_again");
         count_up(drains->metrics.ignored);
         return domains_wait_newest(domains, arena);
@@ -108,7 +113,7 @@ note(struct domains *domains, const struct drain_ready *ready, const char *reaso
     record->shard_count = ready->shard_count;
     record->marker_time = ready->marker_time;
     record->blocked = reason == NULL ? "" : (char *)reason;
-    struct drain_note noted = {pending_take(pending), ready->source_shard, record};
+    struct drain_note noted = {pending_take(pending), source, ready->source_shard, record};
     err = domains_write(domains, fill_note, &noted, arena);
     if (err == NULL)
         enter_noted(drains, pending, &noted);
@@ -144,16 +149,14 @@ struct question {
 static void
 list_shards(const struct pending *pending, struct arena *arena, struct drain_progress *progress)
 {
-    progress->pending = arena_zalloc(arena, pending->shard_count + 1, sizeof(uint32_t));
-    progress->blocked = arena_zalloc(arena, pending->shard_count + 1, sizeof(char *));
-    for (uint32_t i = 0; i < pending->shard_count; i++) {
-        const struct drain_shard *shard = &pending->shards[i];
-        if (!shard->is_ready)
+    const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
+    uint32_t count = source == NULL ? 0 : source->shard_count;
+    progress->pending = arena_zalloc(arena, count + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!source->shards[i].is_ready)
             progress->pending[progress->pending_count++] = i;
-        if (!shard->is_ready && shard->blocked != NULL)
-            progress->blocked[progress->blocked_count++] =
-                arena_format(arena, "shard %u: %s", i, shard->blocked);
     }
+    progress->missing = pending_list_missing(pending, arena, &progress->missing_count);
 }
 
 /* On loop 0. */
@@ -180,8 +183,8 @@ answer(void *argument)
     pending_take(pending);
     if (!pending->is_read || domains->options.refresh_interval > 0)
         question->err = pending_read(domains, pending, question->arena);
-    progress->shard_count = pending->shard_count;
-    progress->ready_count = pending->ready_count;
+    progress->shard_count = pending_shards(pending);
+    progress->ready_count = pending_ready_shards(pending);
     list_shards(pending, question->arena, progress);
     pending_drop(pending);
 }

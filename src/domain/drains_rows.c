@@ -1,9 +1,9 @@
 /* drains_rows.c - what the store has of graceful failovers to here. See drains.h.
  *
- * One row per shard of the source, so that hosts of the cluster that hear of different shards never
- * write over each other:
+ * One row per shard of another cluster, so that hosts of this one that hear of different shards
+ * never write over each other:
  *
- *   domain-drain   domain id, scope, name, failover version, shard → DrainShardRecord
+ *   domain-drain   domain id, scope, name, failover version, cluster, shard → DrainShardRecord
  *
  * They go with the commit that ends the drain. */
 #include "base/check.h"
@@ -29,7 +29,8 @@ drain_key(const char *domain_id, const char *scope, const char *name, int64_t fa
 }
 
 static struct slice
-shard_key(const struct pending *pending, uint32_t shard, struct arena *arena)
+shard_key(const struct pending *pending, const struct drain_source *source, uint32_t shard,
+          struct arena *arena)
 {
     struct key_writer key;
     key_begin(&key, arena);
@@ -37,16 +38,18 @@ shard_key(const struct pending *pending, uint32_t shard, struct arena *arena)
     key_text(&key, slice_text(pending->drain->scope));
     key_text(&key, slice_text(pending->drain->name));
     key_i64(&key, pending->drain->failover_version);
+    key_text(&key, slice_text(source->cluster_name));
     key_u64(&key, shard);
     return key_end(&key);
 }
 
 void
-batch_add_drain_shard(struct batch *batch, const struct pending *pending, uint32_t shard,
+batch_add_drain_shard(struct batch *batch, const struct pending *pending,
+                      const struct drain_source *source, uint32_t shard,
                       const STORED(DrainShardRecord) *record)
 {
     check(record->format == DRAIN_SHARD_FORMAT && shard < record->shard_count);
-    batch_put(batch, ROW_DOMAIN_DRAIN, shard_key(pending, shard, batch->arena),
+    batch_put(batch, ROW_DOMAIN_DRAIN, shard_key(pending, source, shard, batch->arena),
               message_encode(batch->arena, &record->base));
 }
 
@@ -66,13 +69,17 @@ enter_row(struct pending *pending, const struct row *row, struct arena *arena)
     struct slice rest =
         slice_of(row->key.data + pending->key.length, row->key.length - pending->key.length);
     uint64_t shard = 0;
+    struct slice cluster;
     STORED(DrainShardRecord) *record = NULL;
     struct error *err =
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(drain_shard_record), row->value, &record);
-    if (err != NULL || !key_take_u64(&rest, &shard) || record->format != DRAIN_SHARD_FORMAT ||
-        shard >= record->shard_count || record->shard_count > DRAIN_SHARDS_MAX)
+    if (err != NULL || !key_take_text(&rest, arena, &cluster) || !key_take_u64(&rest, &shard) ||
+        record->format != DRAIN_SHARD_FORMAT || shard >= record->shard_count ||
+        record->shard_count > DRAIN_SHARDS_MAX)
         return error_new(arena, ERR_CORRUPT, "a row of a graceful failover cannot be read");
-    pending_enter(pending, (uint32_t)shard, record);
+    struct drain_source *source = pending_source(pending, arena_text_of(arena, cluster));
+    if (source != NULL)
+        pending_enter(pending, source, (uint32_t)shard, record);
     return NULL;
 }
 
@@ -103,16 +110,14 @@ outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *ar
     outcome->name = arena_text(arena, pending->drain->name);
     outcome->end = end;
     outcome->end_time = clock_wall();
-    outcome->shard_count = pending->shard_count;
-    outcome->missing_shards = arena_zalloc(arena, pending->shard_count + 1, sizeof(uint32_t));
-    outcome->blocked = arena_zalloc(arena, pending->shard_count + 1, sizeof(char *));
-    for (uint32_t i = 0; i < pending->shard_count; i++) {
-        const struct drain_shard *shard = &pending->shards[i];
-        if (!shard->is_ready)
+    outcome->shard_count = pending_shards(pending);
+    outcome->missing = (char **)pending_list_missing(pending, arena, &outcome->n_missing);
+    const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
+    uint32_t count = source == NULL ? 0 : source->shard_count;
+    outcome->missing_shards = arena_zalloc(arena, count + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!source->shards[i].is_ready)
             outcome->missing_shards[outcome->n_missing_shards++] = i;
-        if (!shard->is_ready && shard->blocked != NULL)
-            outcome->blocked[outcome->n_blocked++] =
-                arena_format(arena, "shard %u: %s", i, shard->blocked);
     }
     return outcome;
 }

@@ -3,7 +3,7 @@
  *
  * What is at stake: the domain is active exactly when all shards of the source are ready, or at the
  * end of its time, whatever restarts or comes twice. Method: "orders" drains from east to west; the
- * test is the source and says which of its shards are ready. Time is virtual. */
+ * test is the source, and south, and says which of their shards are ready. Time is virtual. */
 #include "base/test.h"
 #include "domain/active.h"
 #include "domain/drain.h"
@@ -82,6 +82,8 @@ note(struct sites *sites, uint32_t shard)
 {
     struct drain_ready ready = ready_of(sites, shard, version(sites));
     EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+    ready.source_cluster = "south";
+    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
     sleep_for(sites, NS_PER_MS);
 }
 
@@ -138,7 +140,8 @@ play_complete(struct sites *sites)
     note(sites, 3);
     EXPECT_EQ(status(sites), ACTIVE_PENDING);
     struct drain_progress progress = progress_of(sites);
-    EXPECT_EQ(progress.ready_count, 3);
+    EXPECT_EQ(progress.ready_count, 6);
+    EXPECT_EQ(progress.shard_count, 2 * SHARDS);
     EXPECT_EQ(progress.pending_count, 1);
     EXPECT_EQ(progress.pending[0], 1);
     EXPECT_EQ(progress.end_time - progress.start_time, TIMEOUT_S * NS_PER_S);
@@ -195,8 +198,8 @@ play_timeout(struct sites *sites)
     struct drain_ready parked = ready_of(sites, 2, 1);
     EXPECT_OK(
         domains_note_blocked(sites_at(sites, WEST), &parked, "a row of w is parked", sites->arena));
-    EXPECT_EQ(progress_of(sites).blocked_count, 1);
-    EXPECT_TEXT(progress_of(sites).blocked[0], "shard 2: a row of w is parked");
+    EXPECT_EQ(progress_of(sites).missing_count, 4);
+    EXPECT_TEXT(progress_of(sites).missing[1], "east shard 2: a row of w is parked");
     int64_t end = progress_of(sites).end_time;
     sleep_for(sites, end - clock_wall() - NS_PER_MS);
     EXPECT_EQ(status(sites), ACTIVE_PENDING);
@@ -208,8 +211,10 @@ play_timeout(struct sites *sites)
     EXPECT_EQ(outcome->n_missing_shards, 2);
     EXPECT_EQ(outcome->missing_shards[0], 1);
     EXPECT_EQ(outcome->missing_shards[1], 2);
-    EXPECT_EQ(outcome->n_blocked, 1);
-    EXPECT_TEXT(outcome->blocked[0], "shard 2: a row of w is parked");
+    EXPECT_EQ(outcome->n_missing, 4);
+    EXPECT_TEXT(outcome->missing[0], "east shard 1: no marker came");
+    EXPECT_TEXT(outcome->missing[1], "east shard 2: a row of w is parked");
+    EXPECT_TEXT(outcome->missing[2], "south shard 1: no marker came");
     note(sites, 1); /* too late */
     EXPECT_EQ(count_rows(sites), 0);
 }
@@ -303,8 +308,9 @@ play_twins(struct sites *sites)
     site->domains = twins[0];
     begin(sites);
     uint64_t before = domains_notification_version(twins[0]);
-    for (uint32_t i = 0; i < SHARDS; i++) {
-        struct drain_ready ready = ready_of(sites, i, 1);
+    for (uint32_t i = 0; i < 2 * SHARDS; i++) {
+        struct drain_ready ready = ready_of(sites, i / 2, 1);
+        ready.source_cluster = i % 2 == 0 ? "east" : "south";
         struct error *err = domains_note_ready(twins[i % 2], &ready, sites->arena);
         while (err != NULL && err->kind == ERR_UNAVAILABLE) { /* it has not heard of it */
             sleep_for(sites, NS_PER_S);
