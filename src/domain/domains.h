@@ -80,8 +80,9 @@ void domains_unlisten(struct domain_listener *listener);
 must_use struct error *domains_reach(struct domains *domains, uint64_t version,
                                      struct arena *arena);
 /* What a listener that has handled `after` has missed, up to what the calling loop knows when this
- * returns: each record that a change left, how many failovers, and *reached. Read from the log; of
- * what was trimmed each domain's newest record counts. Any loop; yields. Errors: the store's. */
+ * returns: each record that a change left and of which something drains, how many failovers, and
+ * *reached. Read from the log; of what was trimmed each domain's newest record counts. Any loop;
+ * yields. Errors: the store's. */
 struct missed_visit {
     void (*see)(void *context, const struct domain *domain); /* no yield; gone afterwards */
     void *context;

@@ -150,7 +150,7 @@ show_page(const struct domain_changes *changes, uint64_t known, const struct mis
         bool is_gone = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
         if (!is_new && is_failover(change->record, changes->version[i]))
             failovers++;
-        if (!is_gone)
+        if (!is_gone && change->record->n_drains > 0)
             show_missed(visit, change->record);
     }
     return failovers;

@@ -50,9 +50,10 @@ is_same(const struct marker *marker, const STORED(FailoverMarker) *other)
 static const char *
 put_text(char **room, const char *text)
 {
-    char *put = *room;
-    *room = put + strlen(text) + 1;
-    return strcpy(put, text);
+    size_t size = strlen(text) + 1;
+    char *put = memcpy(*room, text, size);
+    *room += size;
+    return put;
 }
 
 static void
