@@ -112,6 +112,11 @@ figures_init(struct shard *shard)
     figures->pending = metrics_counter(
         metrics, "task_pending_active",
         "Tasks and alarms that waited for the end of a graceful failover to here.", NULL);
+    figures->homeless =
+        metrics_counter(metrics, "active_cluster_unresolved_rows",
+                        "Rows that no cluster works off: their domain does not say where their run "
+                        "is active.",
+                        NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
 }
@@ -128,6 +133,13 @@ figures_pending(struct shard *shard)
 {
     if (shard->figures.metrics != NULL)
         counter_add(shard->figures.pending, 1);
+}
+
+void
+figures_homeless(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.homeless, 1);
 }
 
 void

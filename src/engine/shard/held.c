@@ -16,10 +16,13 @@
 /* --- rows of the outbox ---- */
 
 static enum active_status
-status_of(const struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+transfer_status(const struct tenure *tenure, const struct transfer *transfer,
+                const struct domain *domain)
 {
     struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
-    return domain_active(domain, &attribute, tenure->shard->options.group).status;
+    return domain_active_run(domain, &attribute, transfer->event_version,
+                             tenure->shard->options.group)
+        .status;
 }
 
 bool
@@ -33,7 +36,19 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
         return true;
-    return status_of(tenure, domain, transfer) == ACTIVE_HERE;
+    return transfer_status(tenure, transfer, domain) == ACTIVE_HERE;
+}
+
+/* A row that no cluster works off, since its domain does not say where its run is active. */
+static void
+count_homeless(struct tenure *tenure, const struct transfer *transfer)
+{
+    const struct shard_options *options = &tenure->shard->options;
+    const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
+    if (domain == NULL || transfer_status(tenure, transfer, domain) != ACTIVE_UNKNOWN_ATTRIBUTE)
+        return;
+    mark("row_without_home");
+    figures_homeless(tenure->shard);
 }
 
 void
@@ -41,6 +56,7 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
 {
     check(list_is_empty(&transfer->node));
     mark(transfer->is_errand ? "errand_held" : "task_held");
+    count_homeless(tenure, transfer);
     if (!transfer_rest(&tenure->outbox, transfer, PARKED_FOR_DOMAIN))
         return;
     transfer->state = TRANSFER_HELD;
@@ -52,7 +68,7 @@ static void
 note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
 {
     bool is_of_domain = strcmp(transfer->task.run_domain_id, domain->id) == 0;
-    if (is_of_domain && status_of(tenure, domain, transfer) == ACTIVE_PENDING) {
+    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
         mark("held_row_pending");
         figures_pending(tenure->shard);
     }

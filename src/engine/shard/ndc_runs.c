@@ -6,6 +6,7 @@
  * goes on where it ended, it is a zombie until its end is heard of. A run that loses before it is
  * ever current begins as a zombie. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/ndc/runs.h"
 #include "engine/shard/ndc.h"
 #include "fiber/mark.h"
@@ -26,6 +27,22 @@ is_ours_to_end(const struct incoming *incoming, const struct run *current, const
     return !goes_on && is_ours(incoming, current);
 }
 
+/* Why the run that came has the id now, for who finds the other one ended. */
+static const char *
+explain(const struct incoming *incoming, const struct run *winner)
+{
+    const struct cluster_group *group = incoming->tenure->shard->options.group;
+    const struct cluster *writer = cluster_group_of_version(group, run_last_version(winner));
+    struct cluster_attribute mine =
+        cluster_attribute_of(incoming->current->run->core->active_cluster_selection_policy);
+    struct cluster_attribute theirs =
+        cluster_attribute_of(winner->core->active_cluster_selection_policy);
+    bool is_same = cluster_attribute_equals(&mine, &theirs);
+    return arena_format(incoming->arena, "Run %s of the same workflow ID, active in cluster %s, %s",
+                        winner->core->run_id, writer == NULL ? "" : writer->name,
+                        is_same ? "has a newer failover version." : "was started later.");
+}
+
 /* The run that had the id gives way. Its end has the version of its last event. */
 static void
 suppress(struct incoming *incoming, struct incoming_step *step, enum run_fate fate)
@@ -41,7 +58,7 @@ suppress(struct incoming *incoming, struct incoming_step *step, enum run_fate fa
     struct step give_way = incoming_step_of(incoming, mutation);
     if (fate == RUN_IS_TERMINATED) {
         mark("conflict_terminated");
-        command_give_way(&give_way);
+        command_give_way(&give_way, explain(incoming, mutation_run(step->target.mutation)));
     } else {
         mark("run_becomes_zombie");
         command_drop_transient(&give_way);
