@@ -203,23 +203,6 @@ applier_wait_room(struct applier *applier)
 
 /* --- queues ---- */
 
-static const API(WorkflowExecution) *
-execution_of(const ADMIN(ReplicationTask) *task, const char **domain_id)
-{
-    const API(WorkflowExecution) *execution = NULL;
-    *domain_id = "";
-    if (task->attributes_case ==
-        ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES)) {
-        execution = task->history_task_v2_attributes->workflow_execution;
-        *domain_id = task->history_task_v2_attributes->domain_id;
-    } else if (task->attributes_case ==
-               ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES)) {
-        execution = task->sync_activity_task_attributes->workflow_execution;
-        *domain_id = task->sync_activity_task_attributes->domain_id;
-    }
-    return execution;
-}
-
 static bool
 is_marker(const struct item *item)
 {
@@ -232,12 +215,11 @@ static struct slice
 queue_name(const struct item *item, struct arena *arena)
 {
     const ADMIN(ReplicationTask) *task = item->task;
-    const char *domain_id;
     if (is_marker(item))
         return slice_text(arena_format(arena, "marker %llu", (unsigned long long)item->sequence));
-    const API(WorkflowExecution) *execution = execution_of(task, &domain_id);
+    const char *domain_id = task_domain(task);
     return slice_text(
-        arena_format(arena, "%s/%s", domain_id, execution == NULL ? "" : execution->workflow_id));
+        arena_format(arena, "%s/%s", domain_id == NULL ? "" : domain_id, task_workflow_id(task)));
 }
 
 static struct queue *
@@ -308,52 +290,22 @@ drop_item(struct applier *applier, struct item *item)
 
 /* --- one message ---- */
 
-/* A message that cannot be applied is kept in the shard of its workflow id here. */
-struct parking {
-    struct applier *applier;
-    const struct item *item;
-    const struct error *cause;
-    uint32_t shard;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-park_on_loop(void *argument)
-{
-    struct parking *parking = argument;
-    STORED(DeadLetterRow) *letter = message_new(parking->arena, STORED_TYPE(dead_letter_row));
-    letter->task = presence_make_bytes(message_encode(parking->arena, &parking->item->task->base));
-    letter->cause = (char *)parking->cause->message;
-    letter->source_shard = parking->item->shard + 1;
-    parking->err =
-        shard_park(engine_shard(parking->applier->world.engine, parking->shard),
-                   parking->applier->options.source->name,
-                   (uint64_t)parking->item->task->source_task_id, letter, parking->arena);
-}
-
 static struct error *
 park(struct applier *applier, const struct item *item, const struct error *cause,
      struct arena *arena)
 {
-    const char *domain_id;
-    const API(WorkflowExecution) *execution = execution_of(item->task, &domain_id);
-    struct parking parking = {.applier = applier,
-                              .item = item,
-                              .cause = cause,
-                              .arena = arena,
-                              .shard =
-                                  engine_shard_of(applier->world.engine,
-                                                  execution == NULL ? "" : execution->workflow_id)};
-    struct error *err = route_to_shard(parking.shard, park_on_loop, &parking, arena);
-    err = err != NULL ? err : parking.err;
+    struct parked_task parked = {.source = applier->options.source->name,
+                                 .source_shard = item->shard,
+                                 .task = item->task,
+                                 .cause = cause};
+    struct error *err = park_task(&applier->world, &parked, arena);
     if (err != NULL)
         return err;
     counter_add(applier->parked, 1);
     log_warn(applier->options.world.log, "A message of another cluster was parked.",
              log_text("source-cluster", applier->options.source->name),
              log_number("task-id", item->task->source_task_id),
-             log_text("wf-id", execution == NULL ? "" : execution->workflow_id), log_error(cause));
+             log_text("wf-id", task_workflow_id(item->task)), log_error(cause));
     return NULL;
 }
 

@@ -57,8 +57,21 @@ struct apply_world {
  * have this cluster (E-062). */
 enum applied apply_task(const struct apply_world *world, const ADMIN(ReplicationTask) *task,
                         bool is_forced, struct arena *arena, struct error **cause);
-/* The domain that a message is about; NULL: none. */
+/* The domain that a message is about; NULL: none. And the workflow id; "": none. */
 const char *task_domain(const ADMIN(ReplicationTask) *task);
+const char *task_workflow_id(const ADMIN(ReplicationTask) *task);
+
+/* A message that cannot be applied, from a shard of its source. */
+struct parked_task {
+    const char *source;
+    uint32_t source_shard;
+    const ADMIN(ReplicationTask) *task;
+    const struct error *cause;
+};
+/* Keeps it in the shard of its workflow id here (runs_park.c). Durable when it returns. Yields.
+ * Errors: try again. */
+must_use struct error *park_task(const struct apply_world *world, const struct parked_task *parked,
+                                 struct arena *arena);
 
 /* Where a marker comes from. */
 struct marker_place {

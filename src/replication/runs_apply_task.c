@@ -267,21 +267,6 @@ apply_activity(struct walk *walk, const ADMIN(SyncActivityTaskAttributes) *attri
     return err;
 }
 
-const char *
-task_domain(const ADMIN(ReplicationTask) *task)
-{
-    switch (task->attributes_case) {
-    case ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES):
-        return task->history_task_v2_attributes->domain_id;
-    case ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES):
-        return task->sync_activity_task_attributes->domain_id;
-    case ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES):
-        return task->failover_marker_attributes->domain_id;
-    default:
-        return NULL;
-    }
-}
-
 /* Is it for this cluster? The domain itself may still be on its way. */
 static struct error *
 check_domain(const struct apply_world *world, const char *domain_id, struct arena *arena,

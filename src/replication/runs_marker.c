@@ -11,6 +11,8 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
+#define PAGE_LETTERS 64
+
 static const char *
 letter_domain(const struct dead_letter *letter, struct arena *arena)
 {
@@ -29,33 +31,50 @@ is_before(const struct dead_letter *letter, const struct marker_place *place, in
     return shard == 0 || (shard == place->source_shard + 1 && letter->row < (uint64_t)row);
 }
 
-/* What is in the way; NULL: nothing. In words. */
+struct search {
+    const struct apply_world *world;
+    const struct marker_place *place;
+    const ADMIN(ReplicationTask) *marker;
+    struct arena *arena;
+    const char *found; /* in words; NULL: nothing is in the way */
+};
+
+/* Looks at one page of the letters in a shard; *after is its last one. */
 static struct error *
-find_blocking(const struct apply_world *world, const struct marker_place *place,
-              const ADMIN(ReplicationTask) *task, struct arena *arena, const char **blocking)
+search_page(struct search *search, uint32_t shard, uint64_t *after, bool *has_more)
 {
-    const char *domain_id = task->failover_marker_attributes->domain_id;
-    uint32_t shards = engine_shard_count(world->engine);
-    size_t count = 0;
-    struct error *err = NULL;
-    *blocking = NULL;
-    for (uint32_t shard = 0; err == NULL && shard < shards; shard++) {
-        struct dead_letters letters = {0};
-        err = engine_read_letters(world->engine, shard, place->source, 0, INT64_MAX, 0, arena,
-                                  &letters);
-        for (size_t i = 0; err == NULL && i < letters.count; i++) {
-            const struct dead_letter *letter = &letters.letters[i];
-            if (!is_before(letter, place, task->source_task_id) ||
-                strcmp(letter_domain(letter, arena), domain_id) != 0)
-                continue;
-            if (count++ == 0)
-                *blocking =
-                    arena_format(arena, "message %llu is parked in shard %u: %s",
-                                 (unsigned long long)letter->row, shard, letter->letter->cause);
-        }
+    scoped(arena_drop) struct arena *page = arena_new(0);
+    const struct marker_place *place = search->place;
+    struct dead_letters letters = {0};
+    struct error *err = engine_read_letters(search->world->engine, shard, place->source, *after,
+                                            INT64_MAX, PAGE_LETTERS, page, &letters);
+    if (err != NULL)
+        return error_copy(search->arena, err);
+    for (size_t i = 0; i < letters.count && search->found == NULL; i++) {
+        const struct dead_letter *letter = &letters.letters[i];
+        const char *domain_id = search->marker->failover_marker_attributes->domain_id;
+        *after = letter->row;
+        if (is_before(letter, place, search->marker->source_task_id) &&
+            strcmp(letter_domain(letter, page), domain_id) == 0)
+            search->found =
+                arena_format(search->arena, "message %llu is parked in shard %u: %s",
+                             (unsigned long long)letter->row, shard, letter->letter->cause);
     }
-    if (count > 1)
-        *blocking = arena_format(arena, "%s (and %zu more)", *blocking, count - 1);
+    *has_more = letters.has_more;
+    return NULL;
+}
+
+static struct error *
+find_blocking(struct search *search)
+{
+    uint32_t shards = engine_shard_count(search->world->engine);
+    struct error *err = NULL;
+    for (uint32_t shard = 0; err == NULL && search->found == NULL && shard < shards; shard++) {
+        uint64_t after = 0;
+        bool has_more = true;
+        while (err == NULL && search->found == NULL && has_more)
+            err = search_page(search, shard, &after, &has_more);
+    }
     return err;
 }
 
@@ -104,13 +123,14 @@ apply_marker(const struct apply_world *world, const struct marker_place *place,
              const ADMIN(ReplicationTask) *task, struct arena *arena, struct error **cause)
 {
     const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
-    const char *blocking;
+    struct search search = {.world = world, .place = place, .marker = task, .arena = arena};
     *cause = NULL;
     if (place->source_shard >= place->shard_count || !is_awaited(world, marker)) {
         mark("marker_not_awaited");
         return APPLIED;
     }
-    *cause = find_blocking(world, place, task, arena, &blocking);
+    *cause = find_blocking(&search);
+    const char *blocking = search.found;
     if (*cause == NULL)
         *cause = note(world, place, task, blocking, arena);
     if (*cause != NULL)

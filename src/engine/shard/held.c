@@ -63,6 +63,17 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
     list_push_back(&tenure->outbox.held, &transfer->node);
 }
 
+/* What waits since the domain was passive waits on, for the end of a drain now. */
+static void
+note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    bool is_of_domain = strcmp(transfer->task.run_domain_id, domain->id) == 0;
+    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
+        mark("held_row_pending");
+        figures_pending(tenure->shard);
+    }
+}
+
 static void
 outbox_wake(struct tenure *tenure, const struct domain *domain)
 {
@@ -72,8 +83,10 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
         if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
-            !transfer_is_active(tenure, transfer))
+            !transfer_is_active(tenure, transfer)) {
+            note_pending(tenure, domain, transfer);
             continue;
+        }
 #ifdef CADENZA_PLANT_held_row_sleeps
         continue;
 #endif

@@ -364,8 +364,7 @@ struct figures {
     struct histogram *cache_latency;
     struct task_series tasks[FIGURE_TASKS];
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
-    struct counter *markers_failed;
-    struct counter *homeless;
+    struct counter *markers_failed, *pending, *homeless;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -450,6 +449,8 @@ void figures_alarm(struct shard *shard, const struct alarm *alarm);
 void figures_foreign(struct shard *shard, enum foreign_figure figure);
 /* A marker that is due could not be put. */
 void figures_marker_failed(struct shard *shard);
+/* A row or alarm waits for the end of a graceful failover to here. */
+void figures_pending(struct shard *shard);
 /* A row is held that no cluster works off. */
 void figures_homeless(struct shard *shard);
 /* A run is durably closed. */
