@@ -71,6 +71,17 @@ is_concerned(const struct transfer *transfer, const struct domain *domain)
                           : strcmp(transfer->task.run_domain_id, domain->id) == 0;
 }
 
+/* What waits since the domain was passive waits on, for the end of a drain now. */
+static void
+note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    bool is_of_domain = domain != NULL && is_concerned(transfer, domain);
+    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
+        mark("held_row_pending");
+        figures_pending(tenure->shard);
+    }
+}
+
 static void
 outbox_wake(struct tenure *tenure, const struct domain *domain)
 {
@@ -79,8 +90,10 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     parking_domain_changed(outbox);
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
-        if (!is_concerned(transfer, domain) || !transfer_is_active(tenure, transfer))
+        if (!is_concerned(transfer, domain) || !transfer_is_active(tenure, transfer)) {
+            note_pending(tenure, domain, transfer);
             continue;
+        }
 #ifdef CADENZA_PLANT_held_row_sleeps
         continue;
 #endif
