@@ -14,11 +14,13 @@ struct api_loop {
     size_t asked_bytes;         /* of them, about */
     struct grpc_client **peers; /* by cluster of the group, made when needed; NULL: none yet */
     struct map *quotas;         /* kind and domain → struct quota; NULL: none was asked for yet */
+    struct map *held;           /* domain id → struct hold_domain; NULL: none was held yet */
 };
 
 struct api {
     struct api_options options;
     atomic_bool is_draining;
+    atomic_size_t held;     /* calls that wait for the end of a graceful failover, or just did */
     struct api_loop *loops; /* one each */
     unsigned loop_count;
     struct quotas *quotas;

@@ -225,6 +225,10 @@ const struct cli_flag cli_more_flags[] = {
     PLAIN("max_event_id", NULL, "N", "The last event that is wanted. Default: all."),
     PLAIN("end_event_version", NULL, "N", "Its failover version."),
 
+    /* graceful failover */
+    SWITCH("watch", NULL, "Show one that is under way, until it is over."),
+    SWITCH("detach", NULL, "Do not wait until a graceful failover is over."),
+
     /* migration */
     PLAIN("destination_address", NULL, "HOST:PORT", "The other server."),
     PLAIN("destination_domain", NULL, "NAME", "The domain there."),

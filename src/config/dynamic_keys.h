@@ -262,6 +262,12 @@
     X(DYNAMIC_AUTO_FORWARDING, "system.enableDomainNotActiveAutoForwarding", KEY_FLAG, "true",     \
       "domainName",                                                                                \
       "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
+    X(DYNAMIC_HOLD_CALLS, "frontend.holdCallsDuringDrain", KEY_FLAG, "true", "domainName",         \
+      "Calls that arrive while a graceful failover drains wait for its end, instead of failing.")  \
+    X(DYNAMIC_HOLD_CALLS_MAX, "frontend.holdCallsDuringDrainMax", KEY_INTEGER, "2000",             \
+      "domainName", "Most calls about a domain that wait so at a time.")                           \
+    X(DYNAMIC_HOLD_CALLS_TIME, "frontend.holdCallsDuringDrainTime", KEY_DURATION, "30s",           \
+      "domainName", "Longest that a call waits so; then it may be tried again.")                   \
     X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
       "false", "", "Calls that are not authorized are logged, and let in.")                        \
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \

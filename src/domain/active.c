@@ -1,9 +1,11 @@
 /* active.c - see active.h. */
 #include "domain/active.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/attributes.h"
 #include "domain/drain.h"
 #include "wire/maps.h"
 
@@ -36,15 +38,19 @@ find_attribute(const API(Domain) *domain, const struct cluster_attribute *attrib
     return entry == NULL ? NULL : entry->value;
 }
 
+/* `group` NULL: seen from nowhere. */
 static enum active_status
 status_of(const struct domain *domain, const struct cluster_attribute *attribute,
           const char *cluster_name, const struct cluster_group *group)
 {
-    if (strcmp(cluster_name, group->current->name) != 0)
+    if (group == NULL || strcmp(cluster_name, group->current->name) != 0)
         return ACTIVE_ELSEWHERE;
     const STORED(Drain) *drain = domain_find_drain(domain, attribute);
     return drain != NULL && drain_is_to_here(drain, group) ? ACTIVE_PENDING : ACTIVE_HERE;
 }
+
+static const struct active_cluster active_nowhere = {
+    .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
 
 static struct active_cluster
 active_for_attribute(const struct domain *domain, const struct cluster_attribute *attribute,
@@ -52,28 +58,163 @@ active_for_attribute(const struct domain *domain, const struct cluster_attribute
 {
     const API(ActiveClusterInfo) *info = find_attribute(domain->record->domain, attribute);
     if (info == NULL)
-        return (struct active_cluster){
-            .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
+        return active_nowhere;
     return (struct active_cluster){
         .status = status_of(domain, attribute, info->active_cluster_name, group),
         .cluster_name = info->active_cluster_name,
         .failover_version = info->failover_version};
 }
 
-struct active_cluster
-domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
-              const struct cluster_group *group)
+static struct active_cluster
+find_active(const struct domain *domain, const struct cluster_attribute *attribute,
+            const struct cluster_group *group)
 {
     const STORED(DomainRecord) *record = domain->record;
-    check(record->domain != NULL && group->current != NULL);
+    check(record->domain != NULL && (group == NULL || group->current != NULL));
     if (attribute != NULL && attribute->scope != NULL)
         return active_for_attribute(domain, attribute, group);
     if (!record->domain->is_global_domain) /* nobody else has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
                                        .failover_version = FAILOVER_VERSION_LOCAL};
+    if (record->domain->active_cluster_name[0] == '\0')
+        return active_nowhere;
     return (struct active_cluster){
         .status = status_of(domain, NULL, record->domain->active_cluster_name, group),
         .cluster_name = record->domain->active_cluster_name,
         .failover_version = record->domain->failover_version};
+}
+
+struct active_cluster
+domain_active(const struct domain *domain, const struct cluster_attribute *attribute,
+              const struct cluster_group *group)
+{
+    check(group != NULL);
+    return find_active(domain, attribute, group);
+}
+
+struct active_cluster
+domain_find_active(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return find_active(domain, attribute, NULL);
+}
+
+/* --- runs that have nothing but versions ---- */
+
+/* Is one of the domain's regions active in that cluster? */
+static bool
+has_region_in(const API(Domain) *domain, const char *cluster_name)
+{
+    const API(ActiveClusters) *clusters = domain->active_clusters;
+    if (clusters == NULL)
+        return false;
+    API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *scope =
+        wire_map_find(clusters->active_clusters_by_cluster_attribute,
+                      clusters->n_active_clusters_by_cluster_attribute, REGION_SCOPE);
+    for (size_t i = 0; scope != NULL && i < scope->value->n_cluster_attributes; i++) {
+        const API(ActiveClusterInfo) *info = scope->value->cluster_attributes[i]->value;
+        if (strcmp(info->active_cluster_name, cluster_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct active_cluster
+active_for_region(const struct domain *domain, const char *region,
+                  const struct cluster_group *group)
+{
+    struct cluster_attribute attribute = {REGION_SCOPE, region};
+    return region == NULL ? active_nowhere : active_for_attribute(domain, &attribute, group);
+}
+
+/* Version → cluster → region. */
+static struct active_cluster
+active_for_version(const struct domain *domain, int64_t last_version,
+                   const struct cluster_group *group)
+{
+    const struct cluster *writer = cluster_group_of_version(group, last_version);
+    const struct region *region = cluster_group_region_of_version(group, last_version);
+    if (writer == NULL)
+        return active_for_region(domain, region == NULL ? NULL : region->name, group);
+    struct active_cluster of_region = active_for_region(domain, writer->region, group);
+    if (!has_region_in(domain->record->domain, writer->name))
+        return of_region;
+    bool is_region_there = strcmp(of_region.cluster_name, writer->name) == 0;
+    int64_t version = last_version;
+    if (is_region_there && of_region.failover_version > version)
+        version = of_region.failover_version; /* it was elsewhere and came back */
+    return (struct active_cluster){
+        .status = is_region_there ? of_region.status : status_of(domain, NULL, writer->name, group),
+        .cluster_name = writer->name,
+        .failover_version = version};
+}
+
+struct active_cluster
+domain_active_run(const struct domain *domain, const struct cluster_attribute *attribute,
+                  int64_t last_version, const struct cluster_group *group)
+{
+    const API(Domain) *shown = domain->record->domain;
+    bool has_attribute = attribute != NULL && attribute->scope != NULL;
+    if (has_attribute || !shown->is_global_domain || shown->active_cluster_name[0] != '\0')
+        return domain_active(domain, attribute, group);
+    return active_for_version(domain, last_version, group);
+}
+
+/* --- what runs belong to ---- */
+
+struct cluster_attribute
+cluster_attribute_of(const API(ActiveClusterSelectionPolicy) *policy)
+{
+    if (policy == NULL || policy->cluster_attribute == NULL)
+        return (struct cluster_attribute){0};
+    return (struct cluster_attribute){policy->cluster_attribute->scope,
+                                      policy->cluster_attribute->name};
+}
+
+bool
+cluster_attribute_equals(const struct cluster_attribute *one, const struct cluster_attribute *other)
+{
+    if (one->scope == NULL || other->scope == NULL)
+        return one->scope == other->scope;
+    return strcmp(one->scope, other->scope) == 0 && strcmp(one->name, other->name) == 0;
+}
+
+bool
+domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return attribute->scope == NULL || find_attribute(domain->record->domain, attribute) != NULL;
+}
+
+struct cluster_attribute
+domain_choose_attribute(const struct domain *domain, const struct cluster_group *group)
+{
+    struct cluster_attribute region = {REGION_SCOPE, group->current->region};
+    if (group->region_count == 0 || region.name == NULL || !domain_has_attribute(domain, &region))
+        return (struct cluster_attribute){0};
+    return region;
+}
+
+/* --- where the domain is active at all ---- */
+
+static int
+compare_names(const void *one, const void *other)
+{
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+size_t
+domain_active_clusters(const struct domain *domain, struct arena *arena, const char ***names)
+{
+    struct attributes all = attributes_read(domain->record->domain->active_clusters, arena);
+    const char **found = arena_zalloc(arena, all.count, sizeof *found);
+    size_t count = 0;
+    for (size_t i = 0; i < all.count; i++)
+        found[i] = all.all[i].cluster_name;
+    if (all.count > 1)
+        qsort(found, all.count, sizeof *found, compare_names);
+    for (size_t i = 0; i < all.count; i++)
+        if (count == 0 || strcmp(found[count - 1], found[i]) != 0)
+            found[count++] = found[i];
+    *names = found;
+    return count;
 }

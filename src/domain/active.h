@@ -1,5 +1,10 @@
 /* active.h - the one question that everything asks: given this domain and this run's attribute,
- * which cluster is active, with which version, and may this cluster mutate? Pure. */
+ * which cluster is active, with which version, and may this cluster mutate? Pure.
+ *
+ * The home of a run follows from what was stored with it when it began, and never from who wrote
+ * its last event: an attribute is active where the domain says, a run that belongs to nothing is
+ * active where the domain itself is. A region that a run came from is an attribute of the scope
+ * "region". */
 #ifndef CADENZA_DOMAIN_ACTIVE_H
 #define CADENZA_DOMAIN_ACTIVE_H
 
@@ -7,6 +12,9 @@
 
 #include "cluster/group.h"
 #include "domain/domain.h"
+#include "uber/cadence/api/v1/common.pb-c.h"
+
+#define REGION_SCOPE "region" /* of attributes that are regions of the group's config */
 
 /* What a run belongs to; NULL scope: nothing, so the domain itself decides. */
 struct cluster_attribute {
@@ -18,7 +26,8 @@ enum active_status {
     ACTIVE_HERE,              /* this cluster may mutate */
     ACTIVE_ELSEWHERE,         /* another one may */
     ACTIVE_PENDING,           /* a graceful failover is on its way to this cluster: not yet */
-    ACTIVE_UNKNOWN_ATTRIBUTE, /* the domain has no such attribute: nobody may */
+    ACTIVE_UNKNOWN_ATTRIBUTE, /* the domain has no such attribute, or is active nowhere for a run
+                                 without one: nobody may */
 };
 
 struct active_cluster {
@@ -32,7 +41,34 @@ struct active_cluster {
 struct active_cluster domain_active(const struct domain *domain,
                                     const struct cluster_attribute *attribute,
                                     const struct cluster_group *group);
+/* The same as seen from nowhere: the status is ACTIVE_ELSEWHERE where somebody is active. */
+struct active_cluster domain_find_active(const struct domain *domain,
+                                         const struct cluster_attribute *attribute);
+/* The same for a run whose last event has the version `last_version`, -1: it has none. That is
+ * looked at only for a run without an attribute in a domain that is active in no cluster of its own
+ * (its active cluster name is empty: a domain with regions alone). Such a run goes on in the
+ * cluster that wrote the version, if one of the domain's regions is active there, else in the
+ * active cluster of that cluster's region, else nowhere. */
+struct active_cluster domain_active_run(const struct domain *domain,
+                                        const struct cluster_attribute *attribute,
+                                        int64_t last_version, const struct cluster_group *group);
+/* What the policy of a run or a request names; nothing if it is NULL. The texts are the policy's.
+ */
+struct cluster_attribute cluster_attribute_of(const API(ActiveClusterSelectionPolicy) *policy);
+/* Do two runs belong to the same? */
+bool cluster_attribute_equals(const struct cluster_attribute *one,
+                              const struct cluster_attribute *other);
+/* What a run belongs to that says nothing: the region of the cluster that was asked to start it, if
+ * the group has regions and the domain has that one; else nothing. */
+struct cluster_attribute domain_choose_attribute(const struct domain *domain,
+                                                 const struct cluster_group *group);
+/* Has the domain this attribute? A run that belongs to none has nothing to find. */
+bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
 /* Has the domain attributes of its own (is it active-active)? */
 bool domain_is_active_active(const struct domain *domain);
+/* The clusters that an active-active domain's attributes are active in, each once, by name; none
+ * for other domains. The texts are the domain's. */
+size_t domain_active_clusters(const struct domain *domain, struct arena *arena,
+                              const char ***names);
 
 #endif

@@ -12,6 +12,7 @@ look_home(void *context, const struct run *run, const STORED(CurrentRecord) *cur
     struct look_home *look = context;
     const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
     look->home->is_open = run_is_open(run);
+    look->home->last_version = run_last_version(run);
     if (policy != NULL && policy->cluster_attribute != NULL) {
         look->home->scope = arena_text(look->arena, policy->cluster_attribute->scope);
         look->home->name = arena_text(look->arena, policy->cluster_attribute->name);

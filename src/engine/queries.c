@@ -25,11 +25,7 @@ is_active_here(const struct engine_options *options, const STORED(RunRecord) *co
 {
     const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
     const struct domain *domain = domains_find_id(options->domains, core->domain_id);
-    struct cluster_attribute attribute = {0};
-    if (policy != NULL && policy->cluster_attribute != NULL) {
-        attribute.scope = policy->cluster_attribute->scope;
-        attribute.name = policy->cluster_attribute->name;
-    }
+    struct cluster_attribute attribute = cluster_attribute_of(policy);
     if (domain == NULL)
         return true;
     enum active_status status = domain_active(domain, &attribute, options->group).status;

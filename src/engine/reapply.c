@@ -156,21 +156,24 @@ read_lost(struct errand_walk *walk, const struct history_line *line, events_t *e
     return err;
 }
 
-/* To where the run is active. */
+/* To where the workflow goes on: its current run may belong to something else than the one that
+ * lost. */
 static struct error *
 hand_on(struct errand_walk *walk, const events_t *events)
 {
     const struct engine_options *options = &walk->engine->options;
     const STORED(TransferRow) *row = walk->errand->transfer;
+    struct run_key current = {row->domain_id, row->workflow_id, ""};
+    struct run_home home;
+    struct error *err = engine_home(walk->engine, &current, walk->arena, &home);
+    if (err != NULL)
+        return errand_is_void(err) ? NULL : err;
     const struct domain *domain = domains_find_id(options->domains, row->domain_id);
     if (domain == NULL)
         return NULL; /* nobody goes on with it */
-    struct cluster_attribute attribute = {0};
-    if (row->cluster_attribute != NULL) {
-        attribute.scope = row->cluster_attribute->scope;
-        attribute.name = row->cluster_attribute->name;
-    }
-    struct active_cluster active = domain_active(domain, &attribute, options->group);
+    struct cluster_attribute attribute = {home.scope, home.name};
+    struct active_cluster active =
+        domain_active_run(domain, &attribute, home.last_version, options->group);
     if (active.status == ACTIVE_HERE)
         return engine_reapply(walk->engine, &walk->source, events->items, events->count,
                               walk->arena);

@@ -9,6 +9,7 @@
 
 #define CALL_TIMEOUT   (20 * NS_PER_S)
 #define LIMIT          (3600 * NS_PER_S)
+#define UNFORWARDED    "dcRedirectionPolicy: {policy: noop}\n"
 #define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
 
 struct error *
@@ -39,11 +40,13 @@ begin_domain(struct script *script)
     struct error *err = NULL;
     do {
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-        err = load_register(&call,
-                            &(struct load_registration){.name = SCRIPT_DOMAIN,
-                                                        .is_global = true,
-                                                        .cluster_count = script->domain_clusters,
-                                                        .active_cluster = "cluster0"});
+        err = load_register(
+            &call, &(struct load_registration){.name = SCRIPT_DOMAIN,
+                                               .is_global = true,
+                                               .cluster_count = script->domain_clusters,
+                                               .active_cluster = "cluster0",
+                                               .attributes = script->attributes,
+                                               .attribute_count = script->attribute_count});
         fiber_set_deadline(NEVER);
         script_sleep(script, NS_PER_S);
     } while (err != NULL);
@@ -145,6 +148,8 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL || is_due;
 }
 
+static const struct script_attributes no_attributes = {.is_forwarded = true};
+
 static void
 do_outside(struct script *script)
 {
@@ -161,10 +166,17 @@ play(const struct script_stage *stage, unsigned domain_clusters, const char *con
     struct sim sim;
     unsigned clusters = stage->clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    const struct script_attributes *attributes =
+        stage->attributes == NULL ? &no_attributes : stage->attributes;
     struct script script = {.sim = &sim,
                             .run = stage->run,
                             .stage = stage,
+                            .attributes = attributes->all,
+                            .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
+    sim.dynamic = stage->dynamic;
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
     if (stage->begin != NULL)
         stage->begin(&script);
     for (unsigned i = 0; i < sim.count; i++) {
@@ -189,6 +201,13 @@ script_play_on(const struct script_stage *stage)
 }
 
 void
+script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = 2, .dynamic = dynamic, .run = run}, 0,
+         is_forwarded ? "" : UNFORWARDED);
+}
+
+void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
     play(&(struct script_stage){.clusters = clusters, .run = run}, domain_clusters, "");
@@ -204,8 +223,15 @@ script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(&(struct script_stage){.clusters = clusters, .run = run}, 0,
-         "dcRedirectionPolicy: {policy: noop}\n");
+    play(&(struct script_stage){.clusters = clusters, .run = run}, 0, UNFORWARDED);
+}
+
+void
+script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                       void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = clusters, .attributes = attributes, .run = run}, 0,
+         attributes->is_forwarded ? "" : UNFORWARDED);
 }
 
 /* --- clients ---- */

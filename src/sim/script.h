@@ -24,7 +24,9 @@ struct script {
     struct arena *arena;
     const char *domain_id;
     void (*run)(struct script *script);
-    unsigned domain_clusters; /* that the domain has; 0: all */
+    unsigned domain_clusters;                /* that the domain has; 0: all */
+    const struct load_attribute *attributes; /* of the domain */
+    size_t attribute_count;
     bool is_over;
     void (*order)(struct script *script, void *context); /* to be done; NULL: nothing */
     void *context;
@@ -33,7 +35,9 @@ struct script {
 /* What a script is played on, if not on the usual. */
 struct script_stage {
     unsigned clusters;
-    const uint32_t *shards; /* of each cluster; NULL: the usual */
+    const uint32_t *shards;                     /* of each cluster; NULL: the usual */
+    const char *dynamic;                        /* settings of all clusters; NULL: the usual */
+    const struct script_attributes *attributes; /* of the domain; NULL: it has none */
     void (*run)(struct script *script);
     /* Outside of all hosts, when everything is there and before anything runs; NULL: nothing. */
     void (*begin)(struct script *script);
@@ -47,8 +51,19 @@ void script_play_on(const struct script_stage *stage);
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
 /* The same, in a group of two whose second cluster has another number of shards. */
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
+/* The same, and the domain has attributes. has_regions: sim_give_regions. */
+struct script_attributes {
+    const struct load_attribute *all;
+    size_t count;
+    bool has_regions;
+    bool is_forwarded; /* clusters pass calls on */
+};
+void script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
+                            void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */
 void script_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
+/* The same in a group of two, with dynamic settings of both. */
+void script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script));
 
 /* Calls; must go well unless they return the error. */
 #define script_call(script, cluster, path, request, type, response)                                \

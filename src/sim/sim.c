@@ -13,6 +13,7 @@
 #define START_RETRY      (500 * NS_PER_MS)
 #define REFRESH_INTERVAL NS_PER_S
 #define STOP_GRACE       (2 * NS_PER_S)
+#define REGION_VERSION   5 /* of the first region; those of clusters are below */
 
 /* Not in order, as in the samples that people start from. */
 static const int initial_versions[SIM_GROUP_MAX] = {1, 0, 2};
@@ -190,21 +191,29 @@ sim_open_cluster(struct sim *sim, const struct world_options *options, unsigned 
 
 /* What an operator writes for cluster `current` of a group; cluster i is at host "<host>i". */
 static const char *
-group_config(struct arena *arena, unsigned current, unsigned count, const char *host)
+group_config(struct arena *arena, unsigned current, unsigned count, const char *host,
+             bool has_regions)
 {
-    const char *text = arena_format(arena,
-                                    "clusterGroupMetadata:\n"
-                                    "  failoverVersionIncrement: %d\n"
-                                    "  primaryClusterName: cluster0\n"
-                                    "  currentClusterName: cluster%u\n"
-                                    "  clusterGroup:\n",
-                                    SIM_GROUP_INCREMENT, current);
+    const char *regions = "";
+    for (unsigned i = 0; has_regions && i < count; i++)
+        regions = arena_format(arena, "%s    region%u: {initialFailoverVersion: %u}\n", regions, i,
+                               REGION_VERSION + i);
+    const char *text =
+        arena_format(arena,
+                     "clusterGroupMetadata:\n"
+                     "  failoverVersionIncrement: %d\n"
+                     "  primaryClusterName: cluster0\n"
+                     "  currentClusterName: cluster%u\n"
+                     "%s%s"
+                     "  clusterGroup:\n",
+                     SIM_GROUP_INCREMENT, current, has_regions ? "  regions:\n" : "", regions);
     for (unsigned i = 0; i < count; i++)
         text = arena_format(arena,
                             "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "
                             "rpcName: cadence-frontend, rpcAddress: '%s%u:" SIM_PORT
-                            "', rpcTransport: grpc}\n",
-                            text, i, initial_versions[i], host, i);
+                            "', rpcTransport: grpc%s}\n",
+                            text, i, initial_versions[i], host, i,
+                            has_regions ? arena_format(arena, ", region: region%u", i) : "");
     return text;
 }
 
@@ -217,8 +226,16 @@ sim_open_group(struct sim *sim, const struct world_options *options, unsigned co
     for (unsigned i = 0; i < count; i++) {
         sim->hosts[i].base = memory_base_new(options->seed + i);
         sim->hosts[i].lists = sim_lists_new();
-        sim->hosts[i].config = group_config(sim->arena, i, count, "host");
+        sim->hosts[i].config = group_config(sim->arena, i, count, "host", false);
     }
+}
+
+void
+sim_give_regions(struct sim *sim)
+{
+    check(sim->is_group);
+    for (unsigned i = 0; i < sim->count; i++)
+        sim->hosts[i].config = group_config(sim->arena, i, sim->count, "host", true);
 }
 
 void
@@ -226,7 +243,7 @@ sim_be_one_of_two(struct sim *sim)
 {
     check(!sim->is_group);
     for (unsigned i = 0; i < sim->count; i++)
-        sim->hosts[i].config = group_config(sim->arena, 0, 2, "nowhere");
+        sim->hosts[i].config = group_config(sim->arena, 0, 2, "nowhere", false);
 }
 
 void

@@ -55,6 +55,9 @@ void sim_open_cluster(struct sim *sim, const struct world_options *options, unsi
 /* A world with a group of `count` clusters of one host each. Nothing runs yet. */
 void sim_open_group(struct sim *sim, const struct world_options *options, unsigned count,
                     unsigned loops);
+/* Each cluster of the group lies in a region of its own: cluster i in "region<i>". Before hosts
+ * start. */
+void sim_give_regions(struct sim *sim);
 /* The cluster becomes cluster0 of a group of two; nobody runs the other one. Before hosts start. */
 void sim_be_one_of_two(struct sim *sim);
 void sim_close(struct sim *sim);

@@ -84,6 +84,20 @@ errors_entity_not_exists_at(struct arena *arena, const struct error_clusters *cl
     return errors_attach(err, &detail.base);
 }
 
+/* The sentence for domains that are active in several clusters (G-053). */
+static struct error *
+not_active_anywhere(struct arena *arena, const struct error_clusters *clusters,
+                    const API(DomainNotActiveError) *detail)
+{
+    const char *names = "";
+    for (size_t i = 0; i < clusters->active_count; i++)
+        names = arena_format(arena, "%s%s%s", names, i > 0 ? " " : "", clusters->active_each[i]);
+    return error_new(arena, ERR_DOMAIN_NOT_ACTIVE,
+                     "Domain: %s is active in cluster(s): [%s], while current cluster %s is a "
+                     "standby cluster. Operation active cluster: %s",
+                     detail->domain, names, detail->current_cluster, detail->active_cluster);
+}
+
 struct error *
 errors_domain_not_active(struct arena *arena, const char *domain,
                          const struct error_clusters *clusters)
@@ -96,6 +110,8 @@ errors_domain_not_active(struct arena *arena, const char *domain,
     detail.active_cluster = presence_make_text(clusters->active);
     detail.active_clusters = texts_of(clusters->active_each);
     detail.n_active_clusters = clusters->active_count;
+    if (clusters->active_count > 0)
+        return errors_attach(not_active_anywhere(arena, clusters, &detail), &detail.base);
     struct error *err = error_new(
         arena, ERR_DOMAIN_NOT_ACTIVE,
         "Domain: %s is active in cluster: %s, while current cluster %s is a standby cluster.",

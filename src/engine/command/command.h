@@ -16,6 +16,10 @@
 #include "uber/cadence/api/v1/service_worker.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 
+/* Of a start, a child or a run that goes on, that belongs to what its domain has not (G-012). */
+#define UNKNOWN_ATTRIBUTE_FAULT                                                                    \
+    "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
+
 struct step {
     struct arena *arena;
     const struct facts *facts;
@@ -113,8 +117,9 @@ must_use struct error *command_refresh(struct step *step);
 void command_close_decision(struct step *step);
 /* A decision that is in no history is forgotten: events of another cluster come. */
 void command_drop_transient(struct step *step);
-/* The open run ends since another one has its workflow id in all clusters (E-046). */
-void command_give_way(struct step *step);
+/* The open run ends since another one has its workflow id in all clusters (E-046); `details` says
+ * which one, and why. */
+void command_give_way(struct step *step, const char *details);
 /* Events of a history or a run that lost, which clients caused. */
 struct reapply_command {
     const char *run_id;   /* that had them */

@@ -6,6 +6,7 @@
 #include "engine/command/start.h"
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/command/schedule.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -31,6 +32,31 @@ find_fault(const struct facts *facts, const wish_t *wish, struct arena *arena)
     if (command_seconds(wish->backoff_start_interval) < 0)
         return "BackoffStartInterval is less than 0.";
     return schedule_fault(wish->cron_schedule, facts->now, arena);
+}
+
+/* What the next run belongs to: its first events are written here, with the version of this run. So
+ * it may be moved only to where it could have stayed: to what is active in the same cluster, with a
+ * version that is not lower. Everything else would leave it to a cluster whose version comes before
+ * that of its events. */
+static const char *
+find_attribute_fault(const struct deciding *deciding, const wish_t *wish)
+{
+    const struct facts *facts = deciding->step->facts;
+    const STORED(RunRecord) *core = mutation_run(deciding->mutation)->core;
+    struct cluster_attribute next = cluster_attribute_of(wish->active_cluster_selection_policy);
+    struct cluster_attribute own = cluster_attribute_of(core->active_cluster_selection_policy);
+    if (next.scope == NULL || cluster_attribute_equals(&next, &own))
+        return NULL;
+    if (!domain_has_attribute(facts->domain, &next))
+        return UNKNOWN_ATTRIBUTE_FAULT;
+    struct active_cluster there = domain_find_active(facts->domain, &next);
+    struct active_cluster here = domain_find_active(facts->domain, &own);
+    if (strcmp(there.cluster_name, here.cluster_name) != 0)
+        return "Cannot continue as new with a cluster attribute that is active in a different "
+               "cluster.";
+    if (there.failover_version < facts->event_version)
+        return "Cannot continue as new with a cluster attribute whose failover version is lower.";
+    return NULL;
 }
 
 /* The wish with what it left out. */
@@ -59,7 +85,7 @@ complete_wish(const struct run *run, const wish_t *given, struct arena *arena)
         wish->memo = core->memo;
     if (wish->search_attributes == NULL)
         wish->search_attributes = core->search_attributes;
-    if (wish->active_cluster_selection_policy == NULL)
+    if (cluster_attribute_of(wish->active_cluster_selection_policy).scope == NULL)
         wish->active_cluster_selection_policy = core->active_cluster_selection_policy;
     return wish;
 }
@@ -204,6 +230,8 @@ decide_continue_as_new(struct deciding *deciding, const API(Decision) *decision)
         facts_check_search(deciding->step->facts, wish->search_attributes, deciding->step->arena);
     if (fault == NULL && err != NULL)
         fault = err->message;
+    if (fault == NULL)
+        fault = find_attribute_fault(deciding, wish);
     if (fault != NULL) {
         deciding_refuse(deciding, FAILED_CAUSE(BAD_CONTINUE_AS_NEW_ATTRIBUTES), "%s", fault);
         return;

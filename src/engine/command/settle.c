@@ -39,10 +39,10 @@ command_drop_transient(struct step *step)
 }
 
 void
-command_give_way(struct step *step)
+command_give_way(struct step *step, const char *details)
 {
-    run_terminate(step->mutation, "Terminate Workflow Due To Version Conflict.", NULL,
-                  "worker-service");
+    run_terminate(step->mutation, "Terminate Workflow Due To Version Conflict.",
+                  command_text_payload(details, step->arena), "worker-service");
 }
 
 bool

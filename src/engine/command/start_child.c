@@ -1,8 +1,10 @@
 /* start_child.c - the decision to start a child. The start itself is work of the outbox.
  *
  * What the decision leaves out, the child takes from its parent (A-158). */
+#include "domain/active.h"
 #include "engine/command/retry.h"
 #include "engine/command/schedule.h"
+#include "engine/command/start.h"
 #include "engine/command/target.h"
 #include "wire/presence.h"
 
@@ -108,6 +110,10 @@ decide_start_child(struct deciding *deciding, const API(Decision) *decision)
     if (target == NULL || !is_domain_good(deciding, target))
         return;
     const char *fault = find_fault(deciding, wish);
+    struct cluster_attribute attribute =
+        cluster_attribute_of(wish->active_cluster_selection_policy);
+    if (fault == NULL && !domain_has_attribute(target, &attribute))
+        fault = UNKNOWN_ATTRIBUTE_FAULT;
     if (fault != NULL) {
         deciding_refuse(deciding, BAD, "%s", fault);
         return;

@@ -16,14 +16,11 @@ find_domain(const void *context, const char *name)
 
 static struct active_cluster
 active_for(const struct shard *shard, const struct domain *domain,
-           const API(ActiveClusterSelectionPolicy) *policy)
+           const API(ActiveClusterSelectionPolicy) *policy, int64_t last_version)
 {
-    struct cluster_attribute attribute = {0};
-    if (policy != NULL && policy->cluster_attribute != NULL) {
-        attribute.scope = policy->cluster_attribute->scope;
-        attribute.name = policy->cluster_attribute->name;
-    }
-    struct active_cluster active = domain_active(domain, &attribute, shard->options.group);
+    struct cluster_attribute attribute = cluster_attribute_of(policy);
+    struct active_cluster active =
+        domain_active_run(domain, &attribute, last_version, shard->options.group);
 #ifdef CADENZA_PLANT_old_version_after_marker
     const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
     if (drain != NULL && active.status == ACTIVE_ELSEWHERE) {
@@ -34,20 +31,44 @@ active_for(const struct shard *shard, const struct domain *domain,
     return active;
 }
 
+struct error *
+shard_not_active(const struct shard *shard, const struct domain *domain, const char *active,
+                 struct arena *arena)
+{
+    const char **names;
+    size_t count = domain_active_clusters(domain, arena, &names);
+    struct error_clusters clusters = {.current = shard->options.group->current->name,
+                                      .active = active,
+                                      .active_each = names,
+                                      .active_count = count};
+    return errors_domain_not_active(arena, domain->name, &clusters);
+}
+
+/* A version of another cluster (a message said so that was wrong) is nobody's to write with. */
+static bool
+is_own_version(const struct shard *shard, int64_t failover_version)
+{
+    const struct cluster_group *group = shard->options.group;
+    return failover_version == FAILOVER_VERSION_LOCAL ||
+           cluster_group_of_version(group, failover_version) == group->current;
+}
+
 static struct error *
 check_active(const struct shard *shard, const struct domain *domain,
              const struct active_cluster *active, struct arena *arena)
 {
-    if (active->status == ACTIVE_HERE)
+    if (active->status == ACTIVE_HERE && is_own_version(shard, active->failover_version))
         return NULL;
+    if (active->status == ACTIVE_HERE)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "Failover version %lld of domain %s is not one of cluster %s.",
+                         (long long)active->failover_version, domain->name, active->cluster_name);
     if (active->status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return error_new(arena, ERR_BAD_REQUEST,
                          "The cluster attribute of the workflow is not one of domain %s.",
                          domain->name);
     mark("step_not_active_here");
-    struct error_clusters clusters = {.current = shard->options.group->current->name,
-                                      .active = active->cluster_name};
-    return errors_domain_not_active(arena, domain->name, &clusters);
+    return shard_not_active(shard, domain, active->cluster_name, arena);
 }
 
 bool
@@ -65,19 +86,19 @@ tenure_check_newest(const struct tenure *tenure, int64_t last_version, const str
         return NULL;
     mark("step_before_its_version");
     const struct cluster *cluster = cluster_group_of_version(group, last_version);
-    struct error_clusters clusters = {.current = group->current->name,
-                                      .active = cluster == NULL ? "" : cluster->name};
-    return errors_domain_not_active(arena, facts->domain->name, &clusters);
+    return shard_not_active(tenure->shard, facts->domain, cluster == NULL ? "" : cluster->name,
+                            arena);
 }
 
-/* Fills all but the moment. */
+/* Fills all but the moment. `run`: that the policy is of; NULL: one that begins. */
 static struct error *
-fill_facts(struct tenure *tenure, const struct domain *domain,
+fill_facts(struct tenure *tenure, const struct domain *domain, const struct run *run,
            const API(ActiveClusterSelectionPolicy) *policy, struct arena *arena,
            struct facts *facts)
 {
     struct shard *shard = tenure->shard;
-    struct active_cluster active = active_for(shard, domain, policy);
+    struct active_cluster active =
+        active_for(shard, domain, policy, run == NULL ? -1 : run_last_version(run));
     *facts = (struct facts){
         .event_version = active.failover_version,
         .domain = domain,
@@ -114,6 +135,42 @@ tenure_read_facts(struct tenure *tenure, const char *domain_id, struct arena *ar
     return NULL;
 }
 
+/* What a start needs of an open run that it ends: both are active here. One that belongs to
+ * something else and is active elsewhere cannot be ended in the same step as the new one begins
+ * (G-024). */
+static struct error *
+check_replacing(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
+                const struct domain *domain, struct arena *arena)
+{
+    const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
+    struct active_cluster old = active_for(tenure->shard, domain, policy, run_last_version(run));
+    struct active_cluster begun = active_for(tenure->shard, domain, wanted->policy, -1);
+    if (strcmp(old.cluster_name, begun.cluster_name) == 0)
+        return check_active(tenure->shard, domain, &begun, arena);
+    mark("start_over_run_elsewhere");
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "Cannot terminate the existing workflow and start a new workflow because it "
+                     "is active in a different cluster with a different active cluster selection "
+                     "policy.");
+}
+
+/* May the start do what it does with the run that has the id? */
+static struct error *
+check_start(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
+            const struct domain *domain, struct error *of_run, struct error *of_begun,
+            struct arena *arena)
+{
+    bool is_open = run != NULL && run_is_open(run);
+    struct active_cluster begun = active_for(tenure->shard, domain, wanted->policy, -1);
+    if (is_open && wanted->may_signal && !wanted->may_terminate)
+        return of_run;
+    if (begun.status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+    if (is_open && wanted->may_terminate)
+        return check_replacing(tenure, wanted, run, domain, arena);
+    return of_begun; /* the run is only looked at */
+}
+
 struct error *
 tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
                   struct arena *arena, struct step_facts *facts)
@@ -126,16 +183,16 @@ tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted, const 
     bool is_start = wanted->may_be_missing;
     struct error *of_run = NULL, *of_begun = NULL;
     if (run != NULL)
-        of_run = fill_facts(tenure, domain, run->core->active_cluster_selection_policy, arena,
+        of_run = fill_facts(tenure, domain, run, run->core->active_cluster_selection_policy, arena,
                             &facts->of_run);
-    if (run != NULL && !run_is_open(run) && is_start)
-        of_run = NULL; /* it is only looked at */
     if (run == NULL || is_start)
-        of_begun = fill_facts(tenure, domain, wanted->policy, arena, &facts->of_begun);
+        of_begun = fill_facts(tenure, domain, NULL, wanted->policy, arena, &facts->of_begun);
     else
         facts->of_begun = facts->of_run;
     facts->of_run.now = facts->of_begun.now = clock_wall();
     if (wanted->ignores_activity)
         return NULL;
+    if (is_start)
+        return check_start(tenure, wanted, run, domain, of_run, of_begun, arena);
     return of_run != NULL ? of_run : of_begun;
 }

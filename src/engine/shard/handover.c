@@ -1,4 +1,5 @@
-/* handover.c - a domain has moved: its open runs are handed over, one after the other, at once.
+/* handover.c - a domain has moved, or an attribute of it: the open runs that this moved are handed
+ * over, one after the other, at once.
  *
  * Where the domain is active now, what others had begun with a run is settled (settle.c), so that a
  * worker here gets its decision without waiting for a timeout. Where it is not any more, what was
@@ -9,6 +10,7 @@
  * walk has been through all of them (markers.c). */
 #include "base/check.h"
 #include "base/memory.h"
+#include "domain/active.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -57,7 +59,7 @@ hand_over(struct handover *handover, struct workflow *workflow, struct loaded_ru
         return NULL;
     if (err != NULL)
         give_up(handover, workflow, loaded, &facts->of_run);
-    else if (tenure_must_settle(loaded->run, &facts->of_run))
+    else if (tenure_must_settle(tenure, loaded->run, &facts->of_run))
         tenure_settle(tenure, workflow, loaded, &facts->of_run, false, handover->arena);
     return NULL;
 }
@@ -95,6 +97,31 @@ visit(struct handover *handover, const char *workflow_id, const char *run_id)
     return err;
 }
 
+/* Does the run go on where it was written last? Then nothing has to be done with it, and it is not
+ * even read. (The version of an active-active domain rises with each of its attributes, so that of
+ * a run without one says nothing.) */
+static bool
+has_stayed(const struct handover *handover, const STORED(CurrentRecord) *record)
+{
+    const struct shard_options *options = &handover->tenure->shard->options;
+    const struct domain *domain = domains_find_id(options->domains, handover->domain_id);
+    struct cluster_attribute attribute = {0};
+    if (domain == NULL)
+        return false;
+    if (record->cluster_attribute != NULL)
+        attribute = (struct cluster_attribute){record->cluster_attribute->scope,
+                                               record->cluster_attribute->name};
+    struct active_cluster active =
+        domain_active_run(domain, &attribute, record->last_write_version, options->group);
+    const struct cluster *writer =
+        cluster_group_of_version(options->group, record->last_write_version);
+    bool is_there = writer != NULL && strcmp(writer->name, active.cluster_name) == 0;
+    bool is_versioned = attribute.scope != NULL || !domain_is_active_active(domain);
+    if (is_there)
+        return !is_versioned || active.failover_version == record->last_write_version;
+    return active.status != ACTIVE_HERE && writer != options->group->current;
+}
+
 static struct error *
 visit_row(struct handover *handover, const struct row *row)
 {
@@ -108,6 +135,10 @@ visit_row(struct handover *handover, const struct row *row)
         return err;
     bool is_open = record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED ||
                    record->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING;
+    if (is_open && has_stayed(handover, record)) {
+        mark("run_not_moved");
+        return NULL;
+    }
     const char *workflow_id = arena_format(handover->arena, "%.*s", (int)text.length, text.data);
     return is_open ? visit(handover, workflow_id, record->run_id) : NULL;
 }

@@ -15,6 +15,16 @@
 
 /* --- rows of the outbox ---- */
 
+static enum active_status
+transfer_status(const struct tenure *tenure, const struct transfer *transfer,
+                const struct domain *domain)
+{
+    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
+    return domain_active_run(domain, &attribute, transfer->event_version,
+                             tenure->shard->options.group)
+        .status;
+}
+
 bool
 transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
 {
@@ -26,8 +36,19 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
         return true;
-    struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
-    return domain_active(domain, &attribute, options->group).status == ACTIVE_HERE;
+    return transfer_status(tenure, transfer, domain) == ACTIVE_HERE;
+}
+
+/* A row that no cluster works off, since its domain does not say where its run is active. */
+static void
+count_homeless(struct tenure *tenure, const struct transfer *transfer)
+{
+    const struct shard_options *options = &tenure->shard->options;
+    const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
+    if (domain == NULL || transfer_status(tenure, transfer, domain) != ACTIVE_UNKNOWN_ATTRIBUTE)
+        return;
+    mark("row_without_home");
+    figures_homeless(tenure->shard);
 }
 
 void
@@ -35,10 +56,22 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
 {
     check(list_is_empty(&transfer->node));
     mark(transfer->is_errand ? "errand_held" : "task_held");
+    count_homeless(tenure, transfer);
     if (!transfer_rest(&tenure->outbox, transfer, PARKED_FOR_DOMAIN))
         return;
     transfer->state = TRANSFER_HELD;
     list_push_back(&tenure->outbox.held, &transfer->node);
+}
+
+/* What waits since the domain was passive waits on, for the end of a drain now. */
+static void
+note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    bool is_of_domain = strcmp(transfer->task.run_domain_id, domain->id) == 0;
+    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
+        mark("held_row_pending");
+        figures_pending(tenure->shard);
+    }
 }
 
 static void
@@ -50,8 +83,10 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
         if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
-            !transfer_is_active(tenure, transfer))
+            !transfer_is_active(tenure, transfer)) {
+            note_pending(tenure, domain, transfer);
             continue;
+        }
 #ifdef CADENZA_PLANT_held_row_sleeps
         continue;
 #endif

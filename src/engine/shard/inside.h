@@ -89,6 +89,7 @@ struct transfer {
     ticket_t ticket;
     struct task task; /* its texts lie behind it; of an errand only the row and the run's domain */
     const char *attribute_scope, *attribute_name; /* of the run; NULL: none */
+    int64_t event_version;                        /* of the run when the row was written */
     bool is_errand;
     bool goes_anywhere; /* its run need not be active here */
     bool is_paced;      /* of a task: it has waited for its turn */
@@ -363,7 +364,7 @@ struct figures {
     struct histogram *cache_latency;
     struct task_series tasks[FIGURE_TASKS];
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
-    struct counter *markers_failed;
+    struct counter *markers_failed, *pending, *homeless;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -448,6 +449,10 @@ void figures_alarm(struct shard *shard, const struct alarm *alarm);
 void figures_foreign(struct shard *shard, enum foreign_figure figure);
 /* A marker that is due could not be put. */
 void figures_marker_failed(struct shard *shard);
+/* A row or alarm waits for the end of a graceful failover to here. */
+void figures_pending(struct shard *shard);
+/* A row is held that no cluster works off. */
+void figures_homeless(struct shard *shard);
 /* A run is durably closed. */
 void figures_closed(struct shard *shard, const struct run *run);
 
@@ -512,8 +517,10 @@ bool workflow_has_current(const struct workflow *workflow, const struct run *run
 /* --- settle.c ---- */
 
 /* Was the run last written by an earlier version than that of the facts, and is there something to
- * settle before it goes on here? */
-bool tenure_must_settle(const struct run *run, const struct facts *facts);
+ * settle before it goes on here? Not if it never left: the version of an active-active domain rises
+ * with each of its attributes that moves. */
+bool tenure_must_settle(const struct tenure *tenure, const struct run *run,
+                        const struct facts *facts);
 /* Does it, as a commit of its own. has_news: a decision is due in any case. There is room. No
  * yield. */
 ticket_t tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
@@ -776,6 +783,10 @@ must_use struct error *tenure_make_facts(struct tenure *tenure, const struct sha
  * cluster that did. */
 must_use struct error *tenure_check_newest(const struct tenure *tenure, int64_t last_version,
                                            const struct facts *facts, struct arena *arena);
+
+/* ERR_DOMAIN_NOT_ACTIVE: `active` is the cluster to ask. */
+must_use struct error *shard_not_active(const struct shard *shard, const struct domain *domain,
+                                        const char *active, struct arena *arena);
 
 /* What applying old events may look at. Error: ERR_ENTITY_NOT_EXISTS (no such domain). */
 must_use struct error *tenure_read_facts(struct tenure *tenure, const char *domain_id,

@@ -150,7 +150,7 @@ go_on_here(struct incoming *incoming)
         facts->of_run.event_version <= run_last_version(loaded->run))
         return;
     bool is_idle = !run_has_pending_decision(loaded->run) && brings_news(incoming->events);
-    if (!is_idle && !tenure_must_settle(loaded->run, &facts->of_run))
+    if (!is_idle && !tenure_must_settle(tenure, loaded->run, &facts->of_run))
         return;
     mark("late_news_settled");
     incoming->ticket =

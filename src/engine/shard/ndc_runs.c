@@ -2,9 +2,11 @@
  * ndc/runs.h.
  *
  * The run with the newer history has it. The one that had it is ended by the cluster that wrote its
- * last event, with that event's version, and this replicates; elsewhere it is a zombie until that
- * is heard of. A run that loses before it is ever current begins as a zombie. */
+ * last event, with that event's version, and this replicates; elsewhere, and where the newer one
+ * goes on where it ended, it is a zombie until its end is heard of. A run that loses before it is
+ * ever current begins as a zombie. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/ndc/runs.h"
 #include "engine/shard/ndc.h"
 #include "fiber/mark.h"
@@ -14,6 +16,31 @@ is_ours(const struct incoming *incoming, const struct run *run)
 {
     const struct cluster_group *group = incoming->tenure->shard->options.group;
     return cluster_group_of_version(group, run_last_version(run)) == group->current;
+}
+
+/* Is it for this cluster to end the run that had the id? Not if the next one goes on where it
+ * ended: then its end is on the way, from whoever wrote that. */
+static bool
+is_ours_to_end(const struct incoming *incoming, const struct run *current, const struct run *next)
+{
+    bool goes_on = strcmp(next->core->continued_execution_run_id, current->core->run_id) == 0;
+    return !goes_on && is_ours(incoming, current);
+}
+
+/* Why the run that came has the id now, for who finds the other one ended. */
+static const char *
+explain(const struct incoming *incoming, const struct run *winner)
+{
+    const struct cluster_group *group = incoming->tenure->shard->options.group;
+    const struct cluster *writer = cluster_group_of_version(group, run_last_version(winner));
+    struct cluster_attribute mine =
+        cluster_attribute_of(incoming->current->run->core->active_cluster_selection_policy);
+    struct cluster_attribute theirs =
+        cluster_attribute_of(winner->core->active_cluster_selection_policy);
+    bool is_same = cluster_attribute_equals(&mine, &theirs);
+    return arena_format(incoming->arena, "Run %s of the same workflow ID, active in cluster %s, %s",
+                        winner->core->run_id, writer == NULL ? "" : writer->name,
+                        is_same ? "has a newer failover version." : "was started later.");
 }
 
 /* The run that had the id gives way. Its end has the version of its last event. */
@@ -31,7 +58,7 @@ suppress(struct incoming *incoming, struct incoming_step *step, enum run_fate fa
     struct step give_way = incoming_step_of(incoming, mutation);
     if (fate == RUN_IS_TERMINATED) {
         mark("conflict_terminated");
-        command_give_way(&give_way);
+        command_give_way(&give_way, explain(incoming, mutation_run(step->target.mutation)));
     } else {
         mark("run_becomes_zombie");
         command_drop_transient(&give_way);
@@ -57,8 +84,8 @@ contest_target(struct incoming *incoming, struct incoming_step *step)
     struct run *run = mutation_run(mutation);
     const struct loaded_run *current = incoming->current;
     const STORED(RunRecord) *record = current == NULL ? NULL : current->run->core;
-    struct run_contest contest =
-        run_decide_current(run->core, record, current != NULL && is_ours(incoming, current->run));
+    struct run_contest contest = run_decide_current(
+        run->core, record, current != NULL && is_ours_to_end(incoming, current->run, run));
     step->target_is_current = contest.is_current;
     if (!contest.is_current) {
         if (run_is_open(run))

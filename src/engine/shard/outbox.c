@@ -101,6 +101,7 @@ static void
 place_attribute(struct transfer *transfer, char **place, const STORED(TransferRow) *stored)
 {
     const API(ClusterAttribute) *attribute = stored->cluster_attribute;
+    transfer->event_version = stored->event_version;
     if (attribute == NULL)
         return;
     transfer->attribute_scope = place_text(place, attribute->scope);

@@ -224,6 +224,21 @@ put_activity_row(struct tenure *tenure, const struct run *run, int64_t schedule_
     map_put(replicating->activities, name, replica);
 }
 
+/* What is decided here has a version of this cluster, so nobody else ever writes it; and since the
+ * versions of a history rise (run/check.c), they rise strictly whenever another cluster goes on. */
+static void
+check_versions(const struct step_batch *commit, const struct told_effect *node)
+{
+    const struct cluster_group *group = commit->tenure->shard->options.group;
+    for (size_t i = 0; i < node->event_count; i++) {
+        int64_t version = node->events[i]->version;
+        check_that(version == FAILOVER_VERSION_LOCAL ||
+                       cluster_group_of_version(group, version) == group->current,
+                   "an event gets version %lld, which is not of cluster %s", (long long)version,
+                   group->current->name);
+    }
+}
+
 void
 replicate_put(const struct step_batch *commit)
 {
@@ -234,6 +249,8 @@ replicate_put(const struct step_batch *commit)
             continue;
         uint64_t clusters = other_clusters(commit->tenure, part->domain);
         size_t first = is_told_by_other(commit, part) ? 1 : 0;
+        for (size_t j = 0; j < effects->told_count; j++)
+            check_versions(commit, &effects->told[j]);
         for (size_t j = first; clusters != 0 && j < effects->told_count; j++)
             put_node_row(commit, part, &effects->told[j], clusters);
         for (size_t j = 0; clusters != 0 && j < effects->activity_count; j++)

@@ -1,6 +1,7 @@
 /* settle.c - a run that another failover version wrote last goes on here: what was begun with it is
  * settled first. See command_settle. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/shard/inside.h"
 #include "fiber/mark.h"
 
@@ -41,11 +42,21 @@ tenure_write_buffered(struct tenure *tenure, struct workflow *workflow, struct l
     return submit_step(tenure, workflow, loaded, &step);
 }
 
+/* A run without an attribute, of an active-active domain, that was written here last. */
+static bool
+has_stayed(const struct tenure *tenure, const struct run *run, const struct facts *facts)
+{
+    const struct cluster_group *group = tenure->shard->options.group;
+    return cluster_attribute_of(run->core->active_cluster_selection_policy).scope == NULL &&
+           domain_is_active_active(facts->domain) &&
+           cluster_group_of_version(group, run_last_version(run)) == group->current;
+}
+
 bool
-tenure_must_settle(const struct run *run, const struct facts *facts)
+tenure_must_settle(const struct tenure *tenure, const struct run *run, const struct facts *facts)
 {
     return run_is_open(run) && run_last_version(run) < facts->event_version &&
-           settle_is_needed(run);
+           settle_is_needed(run) && !has_stayed(tenure, run, facts);
 }
 
 /* What this cluster took under its last version and did not write yet is written with that one: it

@@ -103,6 +103,8 @@ struct shard_step {
     bool may_be_missing; /* decide even if there is no run (a start); else ERR_ENTITY_NOT_EXISTS */
     /* What the run that a start begins belongs to; NULL: to nothing but its domain. */
     const API(ActiveClusterSelectionPolicy) *policy;
+    bool may_terminate;    /* a start: an open run makes room for it */
+    bool may_signal;       /* a start: an open run is signalled in its place */
     bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not

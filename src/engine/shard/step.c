@@ -119,20 +119,42 @@ check_zombie(const struct visit *visit)
     return error_new(visit->arena, ERR_ALREADY_COMPLETED, "workflow execution already completed");
 }
 
-/* What a later version wrote may not be changed, nor followed by another run (E-002). Runs of
- * domains that are active in several places are not compared: each attribute counts for itself. */
+/* Does the run that a start begins belong to the same as the one that has the id? */
+static bool
+belongs_to_same(const struct visit *visit)
+{
+    const API(ClusterAttribute) *has = visit->workflow->current->cluster_attribute;
+    struct cluster_attribute wanted = cluster_attribute_of(visit->wanted->policy);
+    struct cluster_attribute current = {0};
+    if (has != NULL)
+        current = (struct cluster_attribute){has->scope, has->name};
+    return cluster_attribute_equals(&wanted, &current);
+}
+
+/* What a later version wrote may not be changed, nor followed by another run (E-002, G-026). Runs
+ * that belong to different attributes are not compared: the versions of each count for themselves.
+ * Which of two such runs is the newer one, their starts say (ndc/runs.h), so the clock of another
+ * cluster must not have put the older one ahead. */
 static struct error *
 check_newest(struct visit *visit)
 {
-    const struct step_facts *facts = &visit->facts;
+    struct step_facts *facts = &visit->facts;
+    const struct shard_step *wanted = visit->wanted;
     const STORED(CurrentRecord) *current = visit->workflow->current;
-    if (visit->wanted->ignores_activity)
+    if (wanted->ignores_activity)
         return NULL;
-    if (visit->loaded != NULL && run_is_open(visit->loaded->run))
-        return tenure_check_newest(visit->tenure, run_last_version(visit->loaded->run),
-                                   &facts->of_run, visit->arena);
-    bool is_start = visit->wanted->may_be_missing && current != NULL;
-    if (!is_start || domain_is_active_active(facts->of_begun.domain))
+    bool is_changed = !wanted->may_be_missing || wanted->may_signal || wanted->may_terminate;
+    is_changed = is_changed && visit->loaded != NULL && run_is_open(visit->loaded->run);
+    struct error *err = NULL;
+    if (is_changed)
+        err = tenure_check_newest(visit->tenure, run_last_version(visit->loaded->run),
+                                  &facts->of_run, visit->arena);
+    if (err != NULL || !wanted->may_be_missing || current == NULL)
+        return err;
+    bool is_same = belongs_to_same(visit);
+    if (!is_same && facts->of_begun.now <= current->start_time)
+        facts->of_begun.now = current->start_time + 1;
+    if (!is_same || is_changed)
         return NULL;
     return tenure_check_newest(visit->tenure, current->last_write_version, &facts->of_begun,
                                visit->arena);
@@ -167,7 +189,7 @@ visit_settle(struct visit *visit)
 {
     struct loaded_run *loaded = visit->loaded;
     if (loaded == NULL || visit->wanted->ignores_activity ||
-        !tenure_must_settle(loaded->run, &visit->facts.of_run))
+        !tenure_must_settle(visit->tenure, loaded->run, &visit->facts.of_run))
         return NULL;
     visit->ticket = tenure_settle(visit->tenure, visit->workflow, loaded, &visit->facts.of_run,
                                   false, visit->arena);

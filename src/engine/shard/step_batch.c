@@ -57,6 +57,8 @@ fill_current(const struct run *run, STORED(CurrentRecord) *record)
         record->start_version = core->versions[0]->event_version;
         record->last_write_version = core->versions[core->n_versions - 1]->event_version;
     }
+    if (core->active_cluster_selection_policy != NULL)
+        record->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
 }
 
 static bool

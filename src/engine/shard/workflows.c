@@ -12,6 +12,7 @@
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
+#include "wire/message.h"
 
 #define RUNS_KEPT 4 /* of one id, while it is in use; more only as long as they have to */
 
@@ -174,6 +175,8 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
         copy->create_request_id = arena_text(arena, current->create_request_id);
         copy->chain_request_id = arena_text(arena, current->chain_request_id);
         copy->chain_run_id = arena_text(arena, current->chain_run_id);
+        if (current->cluster_attribute != NULL)
+            copy->cluster_attribute = message_copy(arena, &current->cluster_attribute->base);
     }
     arena_free(workflow->current_arena); /* `current` may lie in it, until now */
     workflow->current_arena = arena;
