@@ -107,7 +107,7 @@ figures_init(struct shard *shard)
     for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
         figures->foreign[i] =
             metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
-    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
+    figures->markers_failed = metrics_counter(metrics, "cadence_failover_marker_insert_failures",
                                               "Markers of failovers that were put later.", NULL);
     figures->pending = metrics_counter(
         metrics, "task_pending_active",
