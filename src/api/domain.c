@@ -60,6 +60,20 @@ show_domain(const struct domain *domain, struct arena *arena)
     return shown;
 }
 
+static void
+release_domain(void *kept)
+{
+    domain_drop(kept);
+}
+
+/* The answer points into the domain: it goes when the answer is encoded. */
+static void
+keep_domain(struct rpc_call *call, struct domain *domain)
+{
+    call->kept = domain;
+    call->release = release_domain;
+}
+
 struct error *
 api_register_domain(struct rpc_call *call)
 {
@@ -83,12 +97,15 @@ api_describe_domain(struct rpc_call *call)
     const char *asked = by_id ? request->id : by_name ? request->name : "";
     if (asked[0] == '\0')
         return error_new(call->arena, ERR_BAD_REQUEST, "Domain not set on request.");
-    const struct domain *domain =
+    struct domain *domain =
         by_id ? domains_find_id(domains, asked) : domains_find_name(domains, asked);
     if (domain == NULL)
         return domain_error_unknown(asked, call->arena);
     response->domain = show_domain(domain, call->arena);
-    return NULL;
+    if (domain->record->n_drains == 0)
+        return NULL;
+    keep_domain(call, domain_take(domain)); /* what follows yields */
+    return graceful_show(call, domain, response->domain);
 }
 
 /* A page token is the name of the last domain before it. */
@@ -135,18 +152,18 @@ api_list_domains(struct rpc_call *call)
     return NULL;
 }
 
-static void
-release_domain(void *kept)
+static struct graceful_request
+graceful_of_update(const API(UpdateDomainRequest) *request)
 {
-    domain_drop(kept);
-}
-
-/* The answer points into the domain: it goes when the answer is encoded. */
-static void
-keep_domain(struct rpc_call *call, struct domain *domain)
-{
-    call->kept = domain;
-    call->release = release_domain;
+    const GOOGLE(FieldMask) *mask = request->update_mask;
+    struct graceful_request graceful = {.domain_name = request->name, .active_cluster_name = ""};
+    if (presence_mask_has(mask, "active_cluster_name"))
+        graceful.active_cluster_name = request->active_cluster_name;
+    if (presence_mask_has(mask, "active_clusters"))
+        graceful.attributes = request->active_clusters;
+    if (presence_mask_has(mask, "failover_timeout"))
+        graceful.timeout = request->failover_timeout;
+    return graceful;
 }
 
 struct error *
@@ -157,10 +174,15 @@ api_update_domain(struct rpc_call *call)
     struct domain *changed = NULL;
     struct error *err =
         archived_check_uris(call, request->history_archival_uri, request->visibility_archival_uri);
+    struct graceful_request graceful = graceful_of_update(request);
     if (err == NULL)
         err = needed_check_update(call, request);
     if (err == NULL)
-        err = domains_update(api_of(call)->options.domains, request, call->arena, &changed);
+        err = graceful_check(call, &graceful);
+    if (err != NULL)
+        return err;
+    err = domains_update(api_of(call)->options.domains, request, call->arena, &changed);
+    graceful_count(call, &graceful, err == NULL ? NULL : "handler");
     if (err != NULL)
         return err;
     keep_domain(call, changed);
@@ -203,8 +225,15 @@ api_failover_domain(struct rpc_call *call)
     const API(FailoverDomainRequest) *request = (const API(FailoverDomainRequest) *)call->request;
     API(FailoverDomainResponse) *response = (API(FailoverDomainResponse) *)call->response;
     struct domain *changed = NULL;
-    struct error *err =
-        domains_failover(api_of(call)->options.domains, request, call->arena, &changed);
+    struct graceful_request graceful = {.domain_name = request->domain_name,
+                                        .active_cluster_name = request->domain_active_cluster_name,
+                                        .attributes = request->active_clusters,
+                                        .timeout = request->failover_timeout};
+    struct error *err = graceful_check(call, &graceful);
+    if (err != NULL)
+        return err;
+    err = domains_failover(api_of(call)->options.domains, request, call->arena, &changed);
+    graceful_count(call, &graceful, err == NULL ? NULL : "handler");
     if (err != NULL)
         return err;
     keep_domain(call, changed);
@@ -241,6 +270,33 @@ api_delete_domain(struct rpc_call *call)
     return domains_delete(api_of(call)->options.domains, request, call->arena, NULL);
 }
 
+static API(FailoverOutcome) *
+show_outcome(const STORED(DrainOutcome) *record, struct arena *arena)
+{
+    static const char *const results[] = {
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_INVALID] = "",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE] = "complete",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT] = "timed out",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED] = "forced",
+        [CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED] = "superseded",
+    };
+    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
+    if (record->scope[0] != '\0') {
+        outcome->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
+        outcome->cluster_attribute->scope = record->scope;
+        outcome->cluster_attribute->name = record->name;
+    }
+    bool is_known = record->end < (int)array_length(results);
+    outcome->result = (char *)results[is_known ? record->end : 0];
+    outcome->end_time = presence_make_timestamp(arena, record->end_time);
+    outcome->shard_count = (int32_t)record->shard_count;
+    outcome->n_missing_shards = record->n_missing_shards;
+    outcome->missing_shards = (int32_t *)record->missing_shards;
+    outcome->n_missing = record->n_missing;
+    outcome->missing = record->missing;
+    return outcome;
+}
+
 static API(FailoverEvent) *
 show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
 {
@@ -250,6 +306,10 @@ show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
     event->failover_type = record->type;
     event->n_cluster_failovers = record->n_cluster_failovers;
     event->cluster_failovers = record->cluster_failovers;
+    event->n_outcomes = record->n_outcomes;
+    event->outcomes = arena_zalloc(arena, record->n_outcomes + 1, sizeof *event->outcomes);
+    for (size_t i = 0; i < record->n_outcomes; i++)
+        event->outcomes[i] = show_outcome(record->outcomes[i], arena);
     return event;
 }
 

@@ -8,8 +8,9 @@
  * cluster sent on is answered here, whatever that is: calls do not go in circles.
  *
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
+#include "api/entity.h"
+#include "api/hold.h"
 #include "api/home.h"
-#include "api/inside.h"
 #include "api/tokens.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -38,12 +39,13 @@ enum forward_reach {
 static const struct {
     const char *method;
     enum forward_reach reach;
+    bool is_held; /* while the domain drains (hold.h) */
 } reaches[] = {
-    {"StartWorkflowExecution", REACH_SELECTED},
-    {"SignalWithStartWorkflowExecution", REACH_SELECTED},
-    {"SignalWorkflowExecution", REACH_SELECTED},
-    {"RequestCancelWorkflowExecution", REACH_SELECTED},
-    {"TerminateWorkflowExecution", REACH_SELECTED},
+    {"StartWorkflowExecution", REACH_SELECTED, true},
+    {"SignalWithStartWorkflowExecution", REACH_SELECTED, true},
+    {"SignalWorkflowExecution", REACH_SELECTED, true},
+    {"RequestCancelWorkflowExecution", REACH_SELECTED, true},
+    {"TerminateWorkflowExecution", REACH_SELECTED, true},
     {"ResetWorkflowExecution", REACH_SELECTED},
     {"CreateSchedule", REACH_SELECTED},
     {"UpdateSchedule", REACH_SELECTED},
@@ -51,14 +53,14 @@ static const struct {
     {"PauseSchedule", REACH_SELECTED},
     {"UnpauseSchedule", REACH_SELECTED},
     {"BackfillSchedule", REACH_SELECTED},
-    {"RespondActivityTaskCompleted", REACH_SELECTED_V2},
-    {"RespondActivityTaskCompletedByID", REACH_SELECTED_V2},
-    {"RespondActivityTaskFailed", REACH_SELECTED_V2},
-    {"RespondActivityTaskFailedByID", REACH_SELECTED_V2},
-    {"RespondActivityTaskCanceled", REACH_SELECTED_V2},
-    {"RespondActivityTaskCanceledByID", REACH_SELECTED_V2},
-    {"RecordActivityTaskHeartbeat", REACH_SELECTED_V2},
-    {"RecordActivityTaskHeartbeatByID", REACH_SELECTED_V2},
+    {"RespondActivityTaskCompleted", REACH_SELECTED_V2, true},
+    {"RespondActivityTaskCompletedByID", REACH_SELECTED_V2, true},
+    {"RespondActivityTaskFailed", REACH_SELECTED_V2, true},
+    {"RespondActivityTaskFailedByID", REACH_SELECTED_V2, true},
+    {"RespondActivityTaskCanceled", REACH_SELECTED_V2, true},
+    {"RespondActivityTaskCanceledByID", REACH_SELECTED_V2, true},
+    {"RecordActivityTaskHeartbeat", REACH_SELECTED_V2, true},
+    {"RecordActivityTaskHeartbeatByID", REACH_SELECTED_V2, true},
     {"GetClusterInfo", REACH_NEVER},
     {"GetSearchAttributes", REACH_NEVER},
     {"DiagnoseWorkflowExecution", REACH_NEVER},
@@ -75,6 +77,7 @@ static const char *const services[] = {
 /* What is known of a method; fields are NULL where its requests have none of that name. */
 struct forward_method {
     enum forward_reach reach;
+    bool is_held;
     const ProtobufCFieldDescriptor *domain, *token, *execution, *workflow_id, *level;
     const ProtobufCFieldDescriptor *inner; /* "request" or "start_request": what is looked at */
     const ProtobufCFieldDescriptor *policy;
@@ -115,7 +118,8 @@ value_at(const void *message, const ProtobufCFieldDescriptor *field)
     return (const char *)message + field->offset;
 }
 
-static enum forward_reach
+/* How far its calls reach. */
+static struct forward_method
 reach_of(const struct wire_method *method)
 {
     bool is_forwarded = false;
@@ -123,15 +127,16 @@ reach_of(const struct wire_method *method)
         is_forwarded |= strcmp(services[i], method->service->name) == 0;
     for (size_t i = 0; i < array_length(reaches) && is_forwarded; i++)
         if (strcmp(reaches[i].method, method->name) == 0)
-            return reaches[i].reach;
-    return is_forwarded ? REACH_ALL : REACH_NEVER;
+            return (struct forward_method){.reach = reaches[i].reach,
+                                           .is_held = reaches[i].is_held};
+    return (struct forward_method){.reach = is_forwarded ? REACH_ALL : REACH_NEVER};
 }
 
 static struct forward_method
 describe_method(const struct wire_method *method)
 {
     const ProtobufCMessageDescriptor *type = method->request;
-    struct forward_method known = {.reach = reach_of(method)};
+    struct forward_method known = reach_of(method);
     known.inner = field_of(type, "start_request", PROTOBUF_C_TYPE_MESSAGE);
     if (known.inner == NULL)
         known.inner = field_of(type, "request", PROTOBUF_C_TYPE_MESSAGE);
@@ -306,26 +311,43 @@ lookup_name(const struct forward_method *method)
                                   : "GetActiveClusterInfoByWorkflow";
 }
 
-/* The cluster that is active for the call; NULL: this one, or nobody knows. Yields, and the
- * subject's domain is gone then. */
-static const char *
-find_active(struct rpc_call *call, const struct subject *subject)
+/* Fills what the call is about. Yields if the workflows of its domain are active in several
+ * clusters, and the subject's domain is gone then. */
+static void
+find_active(struct rpc_call *call, const struct subject *subject, struct hold_subject *found)
 {
     const struct api *api = api_of(call);
-    const char *domain_id = arena_text(call->arena, subject->domain->id);
+    *found = (struct hold_subject){.domain_id = arena_text(call->arena, subject->domain->id),
+                                   .domain_name = arena_text(call->arena, subject->domain->name),
+                                   .workflow_id = subject_run(subject).workflow_id,
+                                   .status = ACTIVE_UNKNOWN_ATTRIBUTE,
+                                   .cluster_name = ""};
     struct home_lookup lookup =
         home_lookup_begin(call, subject->domain, lookup_name(subject->method));
     struct run_home home = {.last_version = -1};
-    struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE};
-    bool is_known = !lookup.is_active_active || find_home(call, subject, &home);
-    const struct domain *domain = domains_find_id(api->options.domains, domain_id);
-    struct cluster_attribute attribute = {home.scope, home.name};
-    if (is_known && domain != NULL)
-        active = domain_active_run(domain, &attribute, home.last_version, api->options.group);
+    found->is_unknown = lookup.is_active_active && !find_home(call, subject, &home);
+    found->attribute = (struct cluster_attribute){home.scope, home.name};
+    found->last_version = home.last_version;
+    const struct domain *domain = domains_find_id(api->options.domains, found->domain_id);
+    struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = ""};
+    if (!found->is_unknown && domain != NULL)
+        active = domains_active_run(api->options.domains, domain, &found->attribute,
+                                    found->last_version);
     home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
-    if (active.status != ACTIVE_ELSEWHERE)
-        return NULL;
-    return arena_text(call->arena, active.cluster_name);
+    found->status = active.status;
+    found->cluster_name = arena_text(call->arena, active.cluster_name);
+    if (found->is_unknown && domain != NULL && hold_is_draining_to_here(api, domain))
+        found->status = ACTIVE_PENDING; /* what is not here may come yet */
+}
+
+bool
+forward_find_subject(struct rpc_call *call, struct hold_subject *found)
+{
+    struct subject subject;
+    if (!find_subject(call, &subject))
+        return false;
+    find_active(call, &subject, found);
+    return true;
 }
 
 /* --- sending it on ---- */
@@ -385,12 +407,17 @@ api_ask_cluster(struct api *api, const char *cluster_name, const char *path,
     if (cluster == NULL)
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
                          cluster_name);
-    const struct grpc_header header = {slice_text(HEADER_FORWARDED_BY),
-                                       slice_text(api->options.group->current->name)};
+    const struct grpc_live_header *const *tokens = api->options.forward.tokens;
+    const struct grpc_live_header *token =
+        tokens == NULL ? NULL : tokens[cluster - api->options.group->clusters];
+    const char *shown = token == NULL ? NULL : token->value(token->context, arena);
+    const struct grpc_header headers[] = {
+        {slice_text(HEADER_FORWARDED_BY), slice_text(api->options.group->current->name)},
+        {slice_text(shown == NULL ? "" : token->name), slice_text(shown)}};
     struct grpc_request asked = {.path = path,
                                  .message = message_encode(arena, request),
-                                 .headers = &header,
-                                 .header_count = 1};
+                                 .headers = headers,
+                                 .header_count = shown == NULL ? 1 : 2};
     struct slice bytes;
     struct error *err = grpc_client_call(find_client(api, cluster), &asked, arena, &bytes);
     return err != NULL ? err : message_decode_at(arena, ERR_UNCATEGORISED, type, bytes, response);
@@ -430,6 +457,24 @@ fill_headers(struct rpc_call *call, struct grpc_request *request)
         headers[kept++] = (struct grpc_header){slice_text(HEADER_PARTITION), partition};
     request->headers = headers;
     request->header_count = kept;
+}
+
+struct error *
+api_ask_as_caller(struct rpc_call *call, const char *cluster_name, const char *path,
+                  const ProtobufCMessage *request, const ProtobufCMessageDescriptor *type,
+                  ProtobufCMessage **response)
+{
+    struct api *api = api_of(call);
+    const struct cluster *cluster = find_callable(api, cluster_name);
+    if (cluster == NULL)
+        return error_new(call->arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
+                         cluster_name);
+    struct grpc_request asked = {.path = path, .message = message_encode(call->arena, request)};
+    fill_headers(call, &asked);
+    struct slice bytes;
+    struct error *err = grpc_client_call(find_client(api, cluster), &asked, call->arena, &bytes);
+    return err != NULL ? err
+                       : message_decode_at(call->arena, ERR_UNCATEGORISED, type, bytes, response);
 }
 
 static void
@@ -475,9 +520,8 @@ forward(struct rpc_call *call, struct slice message, const char *domain, const c
     return err;
 }
 
-/* The cluster that a refusal says is active; NULL: it was no such refusal, or says nothing new. */
-static const char *
-told_active(struct rpc_call *call, const struct error *err, const char *asked)
+const char *
+forward_told_active(struct rpc_call *call, const struct error *err, const char *asked)
 {
     API(DomainNotActiveError) *detail = NULL;
     if (err == NULL || err->kind != ERR_DOMAIN_NOT_ACTIVE ||
@@ -489,29 +533,66 @@ told_active(struct rpc_call *call, const struct error *err, const char *asked)
 
 /* --- all of it ---- */
 
+/* May the call go on, as far as its policy is concerned? A call that would be held goes to where it
+ * is, whatever the policy. `is_forced`: it does. */
+static bool
+may_forward(const struct rpc_call *call, const struct subject *subject, bool *is_forced)
+{
+    const struct api *api = api_of(call);
+    *is_forced = subject->method->is_held && hold_is_enabled(api, subject->domain) &&
+                 hold_is_draining(subject->domain);
+    if (api_is_forwarded(call))
+        return false;
+    return *is_forced ||
+           (api->options.forward.policy != FORWARD_NOOP && is_enabled(api, subject->domain));
+}
+
+static struct error *
+serve(struct rpc_call *call, const struct subject *subject, const struct serving *serving)
+{
+    const char *here = api_of(call)->options.group->current->name;
+    struct hold_subject found;
+    bool is_forced;
+    if (!may_forward(call, subject, &is_forced))
+        return serving->handle(call);
+    find_active(call, subject, &found);
+    const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
+    if (!is_forced && !is_in_reach(call, subject, asked))
+        return serving->handle(call);
+    struct error *err = strcmp(asked, here) == 0
+                            ? serving->handle(call)
+                            : forward(call, serving->message, found.domain_name, asked);
+    const char *other = forward_told_active(call, err, asked);
+    if (other == NULL)
+        return err;
+    mark("call_forwarded_again");
+    return strcmp(other, here) == 0 ? serving->handle(call)
+                                    : forward(call, serving->message, found.domain_name, other);
+}
+
+struct error *
+forward_serve(struct rpc_call *call, const struct serving *serving)
+{
+    struct subject subject;
+    return find_subject(call, &subject) ? serve(call, &subject, serving) : serving->handle(call);
+}
+
 struct error *
 api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
 {
     const struct api *api = api_of(call);
-    const char *here = api->options.group->current->name;
-    bool may_forward = api->options.forward.policy != FORWARD_NOOP &&
-                       api->forward[rpc_index(call)].reach != REACH_NEVER &&
-                       !api_is_forwarded(call);
-    struct slice message = grpc_call_request(call->grpc);
-    if (home_choose(call))
-        message = message_encode(call->arena, call->request);
+    const struct forward_method *method = &api->forward[rpc_index(call)];
+    struct serving serving = {handle, grpc_call_request(call->grpc)};
+    bool has_entity = false;
+    struct error *refusal = entity_policy(call, &has_entity);
+    if (refusal != NULL)
+        return refusal;
+    if (home_choose(call) || has_entity)
+        serving.message = message_encode(call->arena, call->request);
     struct subject subject;
-    if (!may_forward || !find_subject(call, &subject) || !is_enabled(api, subject.domain))
+    if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
-    const char *domain = arena_text(call->arena, subject.domain->name);
-    const char *active = find_active(call, &subject);
-    if (!is_in_reach(call, &subject, active == NULL ? here : active))
-        return handle(call);
-    const char *asked = active == NULL ? here : active;
-    struct error *err = active == NULL ? handle(call) : forward(call, message, domain, active);
-    const char *other = told_active(call, err, asked);
-    if (other == NULL)
-        return err;
-    mark("call_forwarded_again");
-    return strcmp(other, here) == 0 ? handle(call) : forward(call, message, domain, other);
+    if (method->is_held && hold_is_enabled(api, subject.domain))
+        return hold_serve(call, hold_is_draining(subject.domain), &serving);
+    return serve(call, &subject, &serving);
 }

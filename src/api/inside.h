@@ -14,11 +14,13 @@ struct api_loop {
     size_t asked_bytes;         /* of them, about */
     struct grpc_client **peers; /* by cluster of the group, made when needed; NULL: none yet */
     struct map *quotas;         /* kind and domain → struct quota; NULL: none was asked for yet */
+    struct map *held;           /* domain id → struct hold_domain; NULL: none was held yet */
 };
 
 struct api {
     struct api_options options;
     atomic_bool is_draining;
+    atomic_size_t held;     /* calls that wait for the end of a graceful failover, or just did */
     struct api_loop *loops; /* one each */
     unsigned loop_count;
     struct quotas *quotas;
@@ -125,10 +127,43 @@ bool api_is_forwarded(const struct rpc_call *call);
 #define HEADER_FORWARDED_BY "cadence-forwarding-cluster"
 #define HEADER_PARTITION    "cadence-workflow-partition-config"
 
+/* The same question as api_ask_cluster (api.h), with the headers of a call: its token, for one. */
+must_use struct error *api_ask_as_caller(struct rpc_call *call, const char *cluster_name,
+                                         const char *path, const ProtobufCMessage *request,
+                                         const ProtobufCMessageDescriptor *type,
+                                         ProtobufCMessage **response);
+
+/* --- graceful failovers (graceful.c) -------------------------------------------------------------
+ */
+
+/* What a call wants to move. */
+struct graceful_request {
+    const char *domain_name;
+    const char *active_cluster_name;       /* "": not given */
+    const API(ActiveClusters) *attributes; /* NULL: not given */
+    const GOOGLE(Duration) *timeout;       /* NULL: by force; then all of this does nothing */
+};
+/* May it begin, as far as the other clusters are concerned? Yields. Errors: ERR_BAD_REQUEST
+ * (another cluster is to be asked, or has a failover under way), ERR_INTERNAL (one does not
+ * answer). */
+must_use struct error *graceful_check(struct rpc_call *call,
+                                      const struct graceful_request *request);
+/* Counts one that began (`failure` NULL), or why it did not. */
+void graceful_count(struct rpc_call *call, const struct graceful_request *request,
+                    const char *failure);
+/* Fills in failover_info if something drains to here. Yields; `domain` must be held. */
+must_use struct error *graceful_show(struct rpc_call *call, const struct domain *domain,
+                                     API(Domain) *shown);
+
 /* Handlers, one file per service. */
 struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
 struct error *api_get_cluster_info(struct rpc_call *call);
+struct error *api_list_entities(struct rpc_call *call);
+struct error *api_get_entity(struct rpc_call *call);
+struct error *api_set_entities(struct rpc_call *call);
+struct error *api_delete_entities(struct rpc_call *call);
+struct error *api_list_watchers(struct rpc_call *call);
 struct error *api_get_search_attributes(struct rpc_call *call);
 struct error *api_add_search_attribute(struct rpc_call *call);
 struct error *api_list_workflows(struct rpc_call *call);

@@ -2,7 +2,7 @@
  *
  * Each loop has a list of those that wait on it. Draining walks the lists and hurries everybody;
  * api_free waits until they are empty, so that nobody holds the api any more. */
-#include "api/inside.h"
+#include "api/hold.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "matching/matching.h"
@@ -110,6 +110,7 @@ hurry_all(void *argument)
         struct parked *parked = list_entry(node, struct parked, node);
         parked->hurry(parked);
     }
+    hold_hurry_here(api);
 }
 
 void
@@ -126,6 +127,7 @@ wait_for_all(void *argument)
 {
     struct api *api = argument;
     latch_wait(&api_here(api)->open);
+    hold_close_here(api);
     forward_close_here(api);
 }
 

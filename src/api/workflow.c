@@ -101,7 +101,7 @@ show_active_cluster(struct rpc_call *call, const char *domain_id,
                                                policy->cluster_attribute->name};
     if (domain == NULL || !domain->record->domain->is_global_domain)
         return NULL;
-    struct active_cluster active = domain_active(domain, &attribute, options->group);
+    struct active_cluster active = domains_active_run(options->domains, domain, &attribute, -1);
     if (active.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return NULL;
     API(ActiveClusterInfo) *info = message_new(call->arena, API_TYPE(active_cluster_info));

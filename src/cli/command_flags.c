@@ -81,7 +81,7 @@ const struct cli_flag cli_flags[] = {
     DOMAIN("failover_type", "ft", "force|grace", failover_type,
            "force: at once. grace: when what is under way has been replicated. Default force."),
     DOMAIN("failover_timeout_seconds", "failover_timeout fts", "SECONDS", failover_timeout,
-           "How long a graceful failover may take before it is forced. Default 60."),
+           "How long a graceful failover may take before it is forced: 90, 90s, 2m. Default 60."),
     DOMAIN("pagesize", "ps page_size", "N", page_size, "How many to ask the server for at a time."),
     DOMAIN("prefix", NULL, "TEXT", prefix, "Only names that begin so."),
     SWITCH("all", "a", domain.wants_all, "Deprecated and deleted domains too."),

@@ -25,14 +25,15 @@ const struct cli_command cli_domain_commands[] = {
         .words = "domain update",
         .aliases = "up u",
         .summary = "Changes what the flags name and leaves the rest. --active_cluster and\n"
-                   "--active_clusters make other clusters active, as domain failover does.",
+                   "--active_clusters make other clusters active, as domain failover does; with\n"
+                   "--failover_type grace nothing is lost, and a line shows how far it is.",
         .examples = "  cadenza domain update --domain orders --retention 14 --description 'all "
                     "orders'\n"
                     "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
                     "mails'\n"
                     "  cadenza domain update --domain orders --remove_attributes region.oslo\n",
         .flags = CHANGED "add_bad_binary remove_bad_binary reason remove_attributes force_removal "
-                         "failover_type failover_timeout_seconds " REMOTE,
+                         "failover_type failover_timeout_seconds detach " REMOTE,
         .run = cli_domain_update,
     },
     {
@@ -48,17 +49,20 @@ const struct cli_command cli_domain_commands[] = {
         .words = "domain failover",
         .aliases = "fo",
         .summary = "Makes another cluster active for a global domain. With --active_clusters: for "
-                   "some of\nits cluster attributes. Any cluster of the group can be asked.",
+                   "some of\nits cluster attributes. Any cluster of the group can be asked.\n"
+                   "With --failover_type grace the old cluster hands over first, so that nothing "
+                   "is lost;\na line shows how far it is, --watch alone that of one under way.",
         .examples =
             "  cadenza domain failover --domain orders --active_cluster cluster1\n"
             "  cadenza domain failover --domain orders --active_clusters region.oslo:cluster2\n"
             "  cadenza domain failover --domain orders --leave_cluster cluster0 --to_cluster "
             "cluster1\n"
             "  cadenza domain failover --domain orders --ac cluster1 --failover_type grace "
-            "--failover_timeout 120\n",
+            "--failover_timeout 120s\n"
+            "  cadenza domain failover --domain orders --watch\n",
         .flags = "domain active_cluster active_clusters active_clusters_by_region "
                  "active_clusters_json leave_cluster to_cluster reason failover_type "
-                 "failover_timeout_seconds " REMOTE,
+                 "failover_timeout_seconds watch detach " REMOTE,
         .run = cli_domain_failover,
     },
     {

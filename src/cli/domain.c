@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "cli/domain_attributes.h"
+#include "cli/domain_drain.h"
 #include "cli/domain_request.h"
 #include "cli/domain_show.h"
 #include "cli/inside.h"
@@ -32,6 +33,12 @@ static const struct {
     {ERR_BAD_REQUEST, "not primary cluster",
      "global domains are changed at the group's primary cluster: --address HOST:PORT; a failover "
      "can be asked of any"},
+    {ERR_BAD_REQUEST, "from a to-be-passive cluster",
+     "ask the cluster that is to become active: --address HOST:PORT"},
+    {ERR_BAD_REQUEST, "concurrent graceful failover",
+     "cadenza domain failover --watch shows the one that is under way, --failover_type force to "
+     "the "
+     "same cluster ends it at once"},
     {ERR_BAD_REQUEST, "not contained in all clusters",
      "cadenza domain describe shows its clusters, cadenza domain update --clusters changes them"},
 };
@@ -70,20 +77,36 @@ cli_domain_register(struct cli_call *call)
     return err;
 }
 
+/* A graceful failover was begun: how it goes on, unless nobody wants to wait. */
+static struct error *
+follow_graceful(struct cli_call *call, const char *name, const API(Domain) *begun, int64_t began)
+{
+    if (!cli_is_on(call, "detach"))
+        return domain_follow_drain(call, name, begun, began);
+    cli_print("It goes on; cadenza domain failover --domain %s --watch shows how.\n",
+              show_text(name, call->arena));
+    return NULL;
+}
+
 struct error *
 cli_domain_update(struct cli_call *call)
 {
     const char *user = getenv("USER");
     API(UpdateDomainRequest) *request = NULL;
+    int64_t began = clock_monotonic();
     struct error *err =
         domain_make_update(&call->domain, user != NULL ? user : "unknown", call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
     ProtobufCMessage *answer = NULL;
     err = ask(call, "UpdateDomain", &request->base, API_TYPE(update_domain_response), &answer);
-    if (err == NULL)
-        cli_print("Domain %s successfully updated.\n", request->name);
-    return err;
+    if (err != NULL)
+        return err;
+    cli_print("Domain %s successfully updated.\n", request->name);
+    if (request->failover_timeout == NULL)
+        return NULL;
+    return follow_graceful(call, request->name, ((API(UpdateDomainResponse) *)answer)->domain,
+                           began);
 }
 
 static struct error *describe(struct cli_call *call, API(Domain) **domain);
@@ -100,11 +123,19 @@ leave_cluster(struct cli_call *call, API(FailoverDomainRequest) *request)
                         request);
 }
 
+/* --watch alone shows one that is under way; with a target it is begun first. */
 struct error *
 cli_domain_failover(struct cli_call *call)
 {
     API(FailoverDomainRequest) *request = NULL;
-    struct error *err = domain_make_failover(&call->domain, call->arena, &request);
+    int64_t began = clock_monotonic();
+    bool has_target = call->domain.active_cluster != NULL ||
+                      call->domain.active_clusters.count > 0 ||
+                      call->domain.active_clusters_json != NULL;
+    struct error *err = domain_need_name(&call->domain, call->arena);
+    if (err == NULL && cli_is_on(call, "watch") && !has_target)
+        return domain_follow_drain(call, call->domain.name, NULL, 0);
+    err = domain_make_failover(&call->domain, call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
     if (call->domain.leave_cluster != NULL)
@@ -113,9 +144,13 @@ cli_domain_failover(struct cli_call *call)
         return err;
     ProtobufCMessage *answer = NULL;
     err = ask(call, "FailoverDomain", &request->base, API_TYPE(failover_domain_response), &answer);
-    if (err == NULL)
-        cli_print("Domain %s successfully failed over.\n", request->domain_name);
-    return err;
+    if (err != NULL)
+        return err;
+    if (request->failover_timeout != NULL)
+        return follow_graceful(call, request->domain_name,
+                               ((API(FailoverDomainResponse) *)answer)->domain, began);
+    cli_print("Domain %s successfully failed over.\n", request->domain_name);
+    return NULL;
 }
 
 struct error *
@@ -272,6 +307,12 @@ list_domains(struct cli_call *call, int32_t page_size, struct domain_list *list)
         request.next_page_token = page->next_page_token;
     } while (request.next_page_token.len > 0);
     return NULL;
+}
+
+struct error *
+cli_list_domains(struct cli_call *call, struct domain_list *list)
+{
+    return list_domains(call, LIST_PAGE_SIZE, list);
 }
 
 struct error *

@@ -64,6 +64,23 @@ read_archival(const char *flag, const char *text, struct arena *arena, API(Archi
     return NULL;
 }
 
+/* Seconds, as a number or with their unit: "120", "120s", "2m". */
+static struct error *
+read_seconds(const char *flag, const char *text, struct arena *arena, int32_t *number)
+{
+    size_t length = strlen(text);
+    char unit = length == 0 ? 's' : text[length - 1];
+    bool has_unit = unit == 's' || unit == 'm';
+    int64_t value, factor = has_unit && unit == 'm' ? 60 : 1;
+    struct slice digits = slice_of(text, has_unit && length > 0 ? length - 1 : length);
+    if (!text_parse_int64(digits, 1, INT32_MAX / factor, &value))
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "--%s: '%s' is not a number of seconds from 1 up, like 120, 120s or 2m",
+                         flag, text);
+    *number = (int32_t)(value * factor);
+    return NULL;
+}
+
 /* The time that a graceful failover may take; NULL: a forced one. */
 static struct error *
 read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
@@ -71,7 +88,8 @@ read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
 {
     const char *type = flags->failover_type, *seconds = flags->failover_timeout;
     bool is_forced = type != NULL && strcmp(type, "force") == 0;
-    bool is_graceful = type != NULL && strcmp(type, "grace") == 0;
+    bool is_graceful =
+        type != NULL && (strcmp(type, "grace") == 0 || strcmp(type, "graceful") == 0);
     *timeout = NULL;
     if (type != NULL && !is_forced && !is_graceful)
         return error_new(arena, ERR_BAD_REQUEST, "--failover_type: '%s' is neither force nor grace",
@@ -84,8 +102,8 @@ read_failover_timeout(const struct domain_flags *flags, struct arena *arena,
         return NULL;
     int32_t number = 0;
     struct error *err =
-        read_number("failover_timeout_seconds", seconds != NULL ? seconds : GRACE_SECONDS_DEFAULT,
-                    1, arena, &number);
+        read_seconds("failover_timeout_seconds", seconds != NULL ? seconds : GRACE_SECONDS_DEFAULT,
+                     arena, &number);
     if (err == NULL)
         *timeout = presence_make_duration(arena, number);
     return err;

@@ -132,6 +132,13 @@ TEST(domain_request, a_failover_is_forced_unless_grace_or_a_time_is_asked_for)
     flags.failover_timeout = "30";
     EXPECT_OK(domain_make_failover(&flags, arena, &request));
     EXPECT_EQ(request->failover_timeout->seconds, 30);
+    flags.failover_type = "graceful";
+    flags.failover_timeout = "120s";
+    EXPECT_OK(domain_make_failover(&flags, arena, &request));
+    EXPECT_EQ(request->failover_timeout->seconds, 120);
+    flags.failover_timeout = "2m";
+    EXPECT_OK(domain_make_failover(&flags, arena, &request));
+    EXPECT_EQ(request->failover_timeout->seconds, 120);
 }
 
 TEST(domain_request, attributes_are_grouped_by_scope_and_sorted)
@@ -298,7 +305,7 @@ TEST(domain_request, a_change_that_makes_no_sense_is_refused)
     REFUSED_FAILOVER("where to?", .name = "d");
     REFUSED_FAILOVER("does not wait", .name = "d", .active_cluster = "a", .failover_type = "force",
                      .failover_timeout = "3");
-    REFUSED_FAILOVER("'0' is not a whole number from 1 up", .name = "d", .active_cluster = "a",
+    REFUSED_FAILOVER("'0' is not a number of seconds from 1 up", .name = "d", .active_cluster = "a",
                      .failover_timeout = "0");
 }
 

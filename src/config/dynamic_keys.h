@@ -264,11 +264,25 @@
     X(DYNAMIC_AUTO_FORWARDING, "system.enableDomainNotActiveAutoForwarding", KEY_FLAG, "true",     \
       "domainName",                                                                                \
       "Calls about workflows that are active in another cluster go on to it, by the policy.")      \
+    X(DYNAMIC_HOLD_CALLS, "frontend.holdCallsDuringDrain", KEY_FLAG, "true", "domainName",         \
+      "Calls that arrive while a graceful failover drains wait for its end, instead of failing.")  \
+    X(DYNAMIC_HOLD_CALLS_MAX, "frontend.holdCallsDuringDrainMax", KEY_INTEGER, "2000",             \
+      "domainName", "Most calls about a domain that wait so at a time.")                           \
+    X(DYNAMIC_HOLD_CALLS_TIME, "frontend.holdCallsDuringDrainTime", KEY_DURATION, "30s",           \
+      "domainName", "Longest that a call waits so; then it may be tried again.")                   \
     X(DYNAMIC_AUTHORIZATION_LOG_ONLY, "system.enableServiceAuthorizationLogOnly", KEY_FLAG,        \
       "false", "", "Calls that are not authorized are logged, and let in.")                        \
     X(DYNAMIC_AUDIT_RECORDS_MAX, "system.auditRecordsMax", KEY_INTEGER, "100000", "",              \
       "Records of operators' calls that are kept.")                                                \
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
-      "Schedules of the domain fire. (Cadence: false.)")
+      "Schedules of the domain fire. (Cadence: false.)")                                           \
+    X(DYNAMIC_GRACEFUL_FAILOVER, "system.enableGracefulFailover", KEY_FLAG, "true", "",            \
+      "Shards write markers for graceful failovers; without them these end by their timeouts.")    \
+    X(DYNAMIC_REPLICATION_ROWS_MAX, "history.replicationRowsMax", KEY_INTEGER, "1000000", "",      \
+      "Changes of a shard that wait for another cluster which is away. Beyond that they are "      \
+      "dropped, if it can read the runs themselves when it is back (clusters of Cadence cannot: "  \
+      "theirs are kept). 0: they are kept.")                                                       \
+    X(DYNAMIC_ENTITIES_MAX, "system.entitiesMax", KEY_INTEGER, "100000", "",                       \
+      "Rows of the entity table, deleted ones included; every loop knows all of them.")
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "domain/attributes.h"
+#include "domain/drain.h"
 #include "wire/maps.h"
 
 bool
@@ -55,10 +56,13 @@ find_attribute(const API(ActiveClusters) *clusters, const struct cluster_attribu
 
 /* `group` NULL: seen from nowhere. */
 static enum active_status
-status_of(const char *cluster_name, const struct cluster_group *group)
+status_of(const struct domain *domain, const struct cluster_attribute *attribute,
+          const char *cluster_name, const struct cluster_group *group)
 {
-    bool is_here = group != NULL && strcmp(cluster_name, group->current->name) == 0;
-    return is_here ? ACTIVE_HERE : ACTIVE_ELSEWHERE;
+    if (group == NULL || strcmp(cluster_name, group->current->name) != 0)
+        return ACTIVE_ELSEWHERE;
+    const STORED(Drain) *drain = domain_find_drain(domain, attribute);
+    return drain != NULL && drain_is_to_here(drain, group) ? ACTIVE_PENDING : ACTIVE_HERE;
 }
 
 static const struct active_cluster active_nowhere = {
@@ -66,20 +70,19 @@ static const struct active_cluster active_nowhere = {
 
 /* Without an attribute. */
 static struct active_cluster
-active_by_default(const STORED(DomainRecord) *record, const struct cluster_group *group)
+active_by_default(const struct domain *domain, const struct cluster_group *group)
 {
+    const STORED(DomainRecord) *record = domain->record;
     if (!record->domain->is_global_domain) /* nobody else has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
                                        .failover_version = FAILOVER_VERSION_LOCAL};
     if (record->domain->active_cluster_name[0] == '\0')
         return active_nowhere;
-    struct active_cluster active = {.status = status_of(record->domain->active_cluster_name, group),
-                                    .cluster_name = record->domain->active_cluster_name,
-                                    .failover_version = record->domain->failover_version};
-    if (active.status == ACTIVE_HERE && record->failover_end_time != 0)
-        active.status = ACTIVE_PENDING; /* the end time is known only where the domain moves to */
-    return active;
+    return (struct active_cluster){
+        .status = status_of(domain, NULL, record->domain->active_cluster_name, group),
+        .cluster_name = record->domain->active_cluster_name,
+        .failover_version = record->domain->failover_version};
 }
 
 static struct active_cluster
@@ -89,12 +92,13 @@ active_for_attribute(const struct domain *domain, const struct cluster_attribute
     const STORED(DomainRecord) *record = domain->record;
     const API(ActiveClusterInfo) *info = find_attribute(record->domain->active_clusters, attribute);
     if (info != NULL)
-        return (struct active_cluster){.status = status_of(info->active_cluster_name, group),
-                                       .cluster_name = info->active_cluster_name,
-                                       .failover_version = info->failover_version};
+        return (struct active_cluster){
+            .status = status_of(domain, attribute, info->active_cluster_name, group),
+            .cluster_name = info->active_cluster_name,
+            .failover_version = info->failover_version};
     if (!domain_is_active_active(domain) &&
         find_attribute(record->removed_attributes, attribute) != NULL) {
-        struct active_cluster active = active_by_default(record, group);
+        struct active_cluster active = active_by_default(domain, group);
         active.is_stand_in = true;
         return active;
     }
@@ -108,7 +112,7 @@ find_active(const struct domain *domain, const struct cluster_attribute *attribu
     check(domain->record->domain != NULL && (group == NULL || group->current != NULL));
     if (attribute != NULL && attribute->scope != NULL)
         return active_for_attribute(domain, attribute, group);
-    return active_by_default(domain->record, group);
+    return active_by_default(domain, group);
 }
 
 struct active_cluster
@@ -169,9 +173,10 @@ active_for_version(const struct domain *domain, int64_t last_version,
     int64_t version = last_version;
     if (is_region_there && of_region.failover_version > version)
         version = of_region.failover_version; /* it was elsewhere and came back */
-    return (struct active_cluster){.status = status_of(writer->name, group),
-                                   .cluster_name = writer->name,
-                                   .failover_version = version};
+    return (struct active_cluster){
+        .status = is_region_there ? of_region.status : status_of(domain, NULL, writer->name, group),
+        .cluster_name = writer->name,
+        .failover_version = version};
 }
 
 struct active_cluster

@@ -181,7 +181,8 @@ domain_of(const struct question *question, struct arena *arena)
     record->domain->is_global_domain = question->is_global;
     record->domain->active_cluster_name = (char *)question->active_cluster;
     record->domain->failover_version = question->failover_version;
-    record->failover_end_time = question->is_graceful ? 12345 : 0;
+    if (question->is_graceful)
+        sample_drain(record, question->failover_version, arena);
     if (question->attributes != NULL)
         record->domain->active_clusters = sample_attributes(question->attributes, arena);
     return domain_from_record(record);

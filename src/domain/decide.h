@@ -50,13 +50,21 @@ struct domain_moment {
 /* What was decided. The owner sets next->notification_version and stores all of it in one commit.
  */
 struct domain_decision {
-    enum { DOMAIN_UNCHANGED, DOMAIN_CREATED, DOMAIN_UPDATED, DOMAIN_DELETED } what;
+    enum {
+        DOMAIN_UNCHANGED,
+        DOMAIN_CREATED,
+        DOMAIN_UPDATED,
+        DOMAIN_DELETED,
+        ENTITIES_CHANGED
+    } what;
     STORED(DomainRecord) *next; /* afterwards; deleted: the last record, with status DELETED;
                                  * unchanged: NULL */
     STORED(FailoverRecord)
     *failover; /* to be entered in the domain's history; NULL: none. Also with unchanged: a
                 * replicated failover that was superseded before it arrived. Points to nothing
                 * outside the arena */
+    STORED(EntityRecord) **entities; /* ENTITIES_CHANGED: the rows afterwards, and no domain */
+    size_t entity_count;
 };
 
 /* Wishes of clients. `current` is the domain that has the request's name, NULL: none. Results are
@@ -87,6 +95,22 @@ domain_decide_groups(const struct domain *current,
                      const ADMIN(UpdateDomainIsolationGroupsRequest) *request,
                      const struct domain_rules *rules, const struct domain_moment *moment,
                      struct arena *arena, struct domain_decision *decision);
+
+/* A graceful failover to this cluster is over: all shards of its source are ready, or it is time.
+ */
+struct drain_end {
+    const char *domain_id;
+    const char *scope, *name;         /* both "": the domain itself */
+    int64_t failover_version;         /* that it made */
+    STORED(FailoverRecord) *failover; /* its entry in the history, with how it ended; NULL: none */
+};
+/* What was pending is active; nothing changes if it is not pending any more, or with another
+ * version. */
+must_use struct error *domain_decide_drained(const struct domain *current,
+                                             const struct drain_end *end,
+                                             const struct domain_rules *rules,
+                                             const struct domain_moment *moment,
+                                             struct arena *arena, struct domain_decision *decision);
 
 /* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
  * of order, and the end is the same: the config part counts if its config version is newer, the

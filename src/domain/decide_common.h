@@ -11,6 +11,8 @@
 #include "domain/decide.h"
 
 #define REFUSE_LOCAL "Local domains cannot perform failovers or change replication configuration"
+#define REFUSE_NOTHING_MOVES                                                                       \
+    "Cannot start graceful failover without updating active cluster or in local domain."
 
 /* --- checks: NULL, or the refusal ------------------------------------------------------------- */
 
@@ -102,6 +104,42 @@ must_use struct error *decide_remove_attributes(STORED(DomainRecord) *record,
                                                 struct arena *arena);
 /* The highest failover version of the domain and of what was taken away from it. */
 int64_t decide_version_above_removed(const STORED(DomainRecord) *record, struct arena *arena);
+/* --- graceful failovers (decide_drain.c) --------------------------------------------------------
+ */
+
+/* How long a move waits for the old side at most, ns; 0: it is by force. ERR_BAD_REQUEST. */
+must_use struct error *decide_read_timeout(const struct move *move,
+                                           const struct domain_rules *rules, struct arena *arena,
+                                           int64_t *timeout);
+/* May the move begin gracefully, here and now? ERR_BAD_REQUEST (F-002 to F-005). */
+must_use struct error *decide_check_graceful(const struct domain *current, const struct move *move,
+                                             const struct domain_rules *rules, struct arena *arena);
+/* After the versions were raised: what was named drains from now on (timeout > 0), or drains no
+ * more. */
+void decide_begin_drains(const struct domain *current, const struct move *move, int64_t timeout,
+                         const struct cluster_group *group, const struct domain_moment *moment,
+                         struct arena *arena, STORED(DomainRecord) *record);
+/* Does it name something that drains? */
+bool decide_ends_drain(const struct domain *current, const struct move *move, struct arena *arena);
+/* Puts one into the list of the record, in the place of the one of the same thing; takes one out
+ * (false: there was none). The fields that Cadence has for the domain's own follow. */
+void decide_put_drain(STORED(DomainRecord) *record, STORED(Drain) *drain, struct arena *arena);
+bool decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
+                       struct arena *arena);
+/* What a message says of drains. */
+struct told_drains {
+    const API(Domain) *domain; /* as the sender has it, with its versions */
+    STORED(Drain) **drains;
+    size_t count;
+    bool is_complete; /* what is not in it is over; otherwise the sender may not know */
+};
+/* Merges them into `record`, into which the versions are merged already; `before` is what was known
+ * (NULL: nothing). With a newer version comes its drain; with the same one a drain can only end.
+ * Two that begin at once, in two clusters, both drain the same version: where the first one came
+ * from here, the second one gets no markers, and has to wait for its time. True: something changed.
+ */
+bool decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
+                         struct arena *arena, STORED(DomainRecord) *record);
 
 /* --- history (decide_history.c) --------------------------------------------------------------- */
 
@@ -113,6 +151,7 @@ STORED(FailoverRecord) *decide_failover_record(const API(Domain) *before, const 
                                                struct arena *arena);
 /* Puts a failover of an active-passive domain in front of the recent ones of the record. */
 void decide_add_recent(STORED(DomainRecord) *record, const char *from, const char *to,
-                       const char *reason, const struct domain_moment *moment, struct arena *arena);
+                       const char *reason, API(FailoverType) type,
+                       const struct domain_moment *moment, struct arena *arena);
 
 #endif

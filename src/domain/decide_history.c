@@ -107,13 +107,14 @@ decide_failover_record(const API(Domain) *before, const API(Domain) *after,
 
 void
 decide_add_recent(STORED(DomainRecord) *record, const char *from, const char *to,
-                  const char *reason, const struct domain_moment *moment, struct arena *arena)
+                  const char *reason, API(FailoverType) type, const struct domain_moment *moment,
+                  struct arena *arena)
 {
     STORED(RecentFailover) *newest = message_new(arena, STORED_TYPE(recent_failover));
     newest->time = moment->now;
     newest->from_cluster = (char *)from;
     newest->to_cluster = (char *)to;
-    newest->type = API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
+    newest->type = type;
     newest->reason = (char *)reason;
 
     size_t kept = record->n_recent_failovers;

@@ -32,6 +32,20 @@ tells_failover(const STORED(DomainChange) *change)
     return change->failover != NULL;
 }
 
+/* When it ends is the target's own affair. */
+static void
+tell_drains(const STORED(DomainRecord) *record, struct arena *arena,
+            ADMIN(DomainTaskAttributes) *attributes)
+{
+    attributes->drains = arena_zalloc(arena, record->n_drains + 1, sizeof *attributes->drains);
+    for (size_t i = 0; i < record->n_drains; i++) {
+        STORED(Drain) told = *record->drains[i];
+        told.end_time = 0;
+        attributes->drains[attributes->n_drains++] =
+            presence_make_bytes(message_encode(arena, &told.base));
+    }
+}
+
 ADMIN(ReplicationTask) *
 domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
 {
@@ -57,6 +71,7 @@ domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
     attributes->tells_failovers = true;
     if (tells_failover(change))
         attributes->failover_record = told_bytes(change->failover, arena);
+    tell_drains(record, arena, attributes);
 
     ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
     task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_DOMAIN);

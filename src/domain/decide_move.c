@@ -189,37 +189,13 @@ raise_version(STORED(DomainRecord) *record, bool is_strict, const struct domain_
     return NULL;
 }
 
-/* A failover that waits for the old side is not offered; what is wrong with it is said first. */
-static struct error *
-check_timeout(const struct move *move, const struct domain_rules *rules, struct arena *arena)
-{
-    struct maybe_int64 seconds;
-    struct error *err =
-        presence_read_duration(arena, "failover_timeout", move->failover_timeout, &seconds);
-    if (err != NULL || !seconds.is_set)
-        return err;
-    if (seconds.value <= 0)
-        return error_new(arena, ERR_BAD_REQUEST, "FailoverTimeoutInSeconds must be positive");
-    if (seconds.value > rules->failover_timeout_max)
-        return error_new(arena, ERR_BAD_REQUEST,
-                         "FailoverTimeoutInSeconds %lld exceeds the maximum allowed %lld",
-                         (long long)seconds.value, (long long)rules->failover_timeout_max);
-    if (move->active_cluster_name == NULL)
-        return error_new(arena, ERR_BAD_REQUEST,
-                         "Cannot start graceful failover without updating active cluster or in "
-                         "local domain.");
-    return error_new(arena, ERR_BAD_REQUEST,
-                     "Graceful failover is not offered yet; leave out the failover timeout to fail "
-                     "over at once.");
-}
-
 /* Where everything is to be active, without versions of the domain itself. */
 static struct error *
 move_all(const struct domain *current, const struct move *move, const struct domain_rules *rules,
          struct arena *arena, STORED(DomainRecord) *record)
 {
     API(Domain) *domain = record->domain;
-    bool has_moved = move->active_cluster_name != NULL;
+    bool has_moved = move->active_cluster_name != NULL || decide_ends_drain(current, move, arena);
     if (move->active_cluster_name != NULL)
         domain->active_cluster_name = (char *)move->active_cluster_name;
     struct error *err = NULL;
@@ -238,6 +214,28 @@ move_all(const struct domain *current, const struct move *move, const struct dom
     return decide_check_clusters(domain, rules->group, arena);
 }
 
+static API(FailoverType)
+failover_type(int64_t timeout)
+{
+    return timeout > 0 ? API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL)
+                       : API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
+}
+
+/* What a move here entails: whoever waits for the domain hears of it, also when it only ends a
+ * drain. */
+static void
+note_move(const struct domain *current, const struct move *move, int64_t timeout,
+          const struct domain_moment *moment, struct arena *arena, STORED(DomainRecord) *record)
+{
+    const API(Domain) *before = current->record->domain, *after = record->domain;
+    if (after->failover_version > before->failover_version ||
+        decide_ends_drain(current, move, arena))
+        record->failover_notification_version = (int64_t)moment->notification_version;
+    if (after->active_clusters == NULL && !move_removes(move))
+        decide_add_recent(record, before->active_cluster_name, after->active_cluster_name,
+                          move->reason, failover_type(timeout), moment, arena);
+}
+
 struct error *
 decide_move(const struct domain *current, const struct move *move, const struct domain_rules *rules,
             const struct domain_moment *moment, struct arena *arena, STORED(DomainRecord) *record,
@@ -246,12 +244,15 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     const API(Domain) *before = current->record->domain;
     API(Domain) *after = record->domain;
     check(before->is_global_domain && before->failover_version >= 0);
+    int64_t timeout = 0;
     struct error *err = decide_check_caught_up(rules, arena);
     if (err == NULL)
-        err = check_timeout(move, rules, arena);
+        err = decide_read_timeout(move, rules, arena, &timeout);
+    if (err == NULL && timeout > 0)
+        err = decide_check_graceful(current, move, rules, arena);
     if (err == NULL)
         err = move_all(current, move, rules, arena, record);
-    if (err == NULL)
+    if (err == NULL && !decide_ends_drain(current, move, arena)) /* which wins at once */
         err = decide_check_cool_down(current, rules, moment, arena);
     bool is_active_active = after->active_clusters != NULL;
     if (err == NULL)
@@ -259,13 +260,8 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     if (err != NULL)
         return err;
 
-    record->previous_failover_version = -1;
-    record->failover_end_time = 0; /* what was on its way gracefully is over */
-    if (after->failover_version > before->failover_version)
-        record->failover_notification_version = (int64_t)moment->notification_version;
-    if (!is_active_active && !move_removes(move))
-        decide_add_recent(record, before->active_cluster_name, after->active_cluster_name,
-                          move->reason, moment, arena);
+    decide_begin_drains(current, move, timeout, rules->group, moment, arena, record);
+    note_move(current, move, timeout, moment, arena, record);
     const char *origin = rules->group->current->name;
     *decision = (struct domain_decision){
         .what = DOMAIN_UPDATED,
@@ -273,5 +269,7 @@ decide_move(const struct domain *current, const struct move *move, const struct 
         .failover =
             decide_failover_record(before, after, after->failover_version, origin, moment, arena),
     };
+    if (decision->failover != NULL)
+        decision->failover->type = failover_type(timeout);
     return NULL;
 }

@@ -37,6 +37,7 @@ struct merge {
     struct arena *arena;
     STORED(FailoverRecord)
     *told; /* the failover that the change is, as its maker made it; or NULL */
+    struct told_drains drains;
 };
 
 static bool
@@ -135,28 +136,6 @@ read_told(struct merge *merge)
     return NULL;
 }
 
-static struct error *
-check_collision(const struct domain *by_name, const struct domain *by_id, const struct merge *merge)
-{
-    const ADMIN(DomainTaskAttributes) *task = merge->task;
-    if (by_name != NULL && strcmp(by_name->id, task->id) != 0)
-        return error_new(merge->arena, ERR_BAD_REQUEST,
-                         "The name %s belongs to domain %s here, and to domain %s in cluster %s.",
-                         task->domain->name, by_name->id, task->id, merge->source);
-    if (by_id != NULL && strcmp(by_id->name, task->domain->name) != 0)
-        return error_new(merge->arena, ERR_BAD_REQUEST,
-                         "The id %s belongs to domain %s here, and to domain %s in cluster %s.",
-                         task->id, by_id->name, task->domain->name, merge->source);
-    if (by_id != NULL && !by_id->record->domain->is_global_domain)
-        return error_new(merge->arena, ERR_BAD_REQUEST,
-                         "Domain %s is local here, and global in cluster %s.", task->domain->name,
-                         merge->source);
-    return NULL;
-}
-
-/* --- the verbs ---------------------------------------------------------------------------------
- */
-
 static int
 archival_status(int status)
 {
@@ -179,6 +158,82 @@ domain_of(const struct merge *merge)
     domain->active_clusters = attributes_write(&attributes, merge->arena);
     return domain;
 }
+
+/* A cluster of another make tells by one number that the domain itself drains. */
+static void
+read_plain_drain(struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    const struct cluster *source =
+        cluster_group_of_version(merge->rules->group, task->previous_failover_version);
+    if (task->previous_failover_version < 0 || source == NULL ||
+        task->previous_failover_version >= task->failover_version)
+        return;
+    STORED(Drain) *drain = message_new(merge->arena, STORED_TYPE(drain));
+    drain->source_cluster = (char *)source->name;
+    drain->failover_version = task->failover_version;
+    drain->previous_failover_version = task->previous_failover_version;
+    drain->waits_for = arena_zalloc(merge->arena, 1, sizeof *drain->waits_for);
+    drain->waits_for[drain->n_waits_for++] = drain->source_cluster;
+    merge->drains.drains[merge->drains.count++] = drain;
+}
+
+static bool
+is_sound(const STORED(Drain) *drain)
+{
+    bool has_scope = drain->scope[0] != '\0', has_name = drain->name[0] != '\0';
+    return has_scope == has_name && drain->previous_failover_version >= 0 &&
+           drain->failover_version > drain->previous_failover_version;
+}
+
+/* Reads what the message tells of graceful failovers that are under way. */
+static struct error *
+read_drains(struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    merge->drains = (struct told_drains){
+        .domain = domain_of(merge),
+        .drains = arena_zalloc(merge->arena, task->n_drains + 1, sizeof(STORED(Drain) *)),
+        .is_complete = task->tells_failovers,
+    };
+    if (!task->tells_failovers)
+        read_plain_drain(merge);
+    for (size_t i = 0; i < task->n_drains; i++) {
+        STORED(Drain) *drain = NULL;
+        struct error *err = message_decode(merge->arena, STORED_TYPE(drain),
+                                           presence_read_bytes(task->drains[i]), &drain);
+        if (err != NULL)
+            return error_wrap(err, "drains");
+        if (!is_sound(drain))
+            return error_new(merge->arena, ERR_BAD_REQUEST,
+                             "The message about domain %s tells a graceful failover that is none.",
+                             task->domain->name);
+        merge->drains.drains[merge->drains.count++] = drain;
+    }
+    return NULL;
+}
+
+static struct error *
+check_collision(const struct domain *by_name, const struct domain *by_id, const struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    if (by_name != NULL && strcmp(by_name->id, task->id) != 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The name %s belongs to domain %s here, and to domain %s in cluster %s.",
+                         task->domain->name, by_name->id, task->id, merge->source);
+    if (by_id != NULL && strcmp(by_id->name, task->domain->name) != 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The id %s belongs to domain %s here, and to domain %s in cluster %s.",
+                         task->id, by_id->name, task->domain->name, merge->source);
+    if (by_id != NULL && !by_id->record->domain->is_global_domain)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s is local here, and global in cluster %s.", task->domain->name,
+                         merge->source);
+    return NULL;
+}
+
+/* --- the verbs ---------------------------------------------------------------------------------
+ */
 
 static bool
 merge_settings(STORED(DomainRecord) *record, const struct merge *merge)
@@ -203,8 +258,6 @@ merge_active_cluster(STORED(DomainRecord) *record, const struct merge *merge)
     check(merge->task->failover_version >= record->domain->failover_version);
     record->domain->active_cluster_name = merge->task->domain->active_cluster_name;
     record->domain->failover_version = merge->task->failover_version;
-    record->previous_failover_version = merge->task->previous_failover_version;
-    record->failover_end_time = 0;
     return true;
 }
 
@@ -234,6 +287,14 @@ merge_attributes(STORED(DomainRecord) *record, const struct merge *merge)
     return has_moved;
 }
 
+/* Of the newest failover of the domain itself. */
+static API(FailoverType)
+type_of(const STORED(DomainRecord) *record)
+{
+    return record->previous_failover_version >= 0 ? API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL)
+                                                  : API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
+}
+
 /* What a move here entails. */
 static void
 note_move(const struct domain *current, STORED(DomainRecord) *record, const struct merge *merge)
@@ -243,7 +304,7 @@ note_move(const struct domain *current, STORED(DomainRecord) *record, const stru
     record->failover_notification_version = (int64_t)merge->moment->notification_version;
     if (after->active_clusters == NULL && !was_active_active)
         decide_add_recent(record, before->active_cluster_name, after->active_cluster_name, "",
-                          merge->moment, merge->arena);
+                          type_of(record), merge->moment, merge->arena);
 }
 
 /* Is what one move of a failover did still so? `attributes` are those of the domain. */
@@ -294,17 +355,18 @@ create(const struct merge *merge, struct domain_decision *decision)
     record->format = DOMAIN_RECORD_FORMAT;
     record->domain = domain_of(merge);
     record->config_version = merge->task->config_version;
-    record->previous_failover_version = merge->task->previous_failover_version;
+    record->previous_failover_version = -1;
     record->removed_attributes = merge->task->removed_attributes;
     record->last_updated_time = merge->moment->now;
+    decide_merge_drains(NULL, &merge->drains, merge->arena, record);
     *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
     if (merge->told == NULL)
         return;
     decision->failover = take_told(merge, record->domain);
     record->failover_notification_version = (int64_t)merge->moment->notification_version;
     if (record->domain->active_clusters == NULL)
-        decide_add_recent(record, "", record->domain->active_cluster_name, "", merge->moment,
-                          merge->arena);
+        decide_add_recent(record, "", record->domain->active_cluster_name, "", type_of(record),
+                          merge->moment, merge->arena);
 }
 
 /* What is remembered of the change: the failover that its maker tells; or, of another make of
@@ -328,9 +390,11 @@ update(const struct domain *current, const struct merge *merge, struct domain_de
     bool has_settings = merge_settings(record, merge);
     bool has_moved = merge_active_cluster(record, merge);
     has_moved = merge_attributes(record, merge) || has_moved;
+    bool has_drained =
+        decide_merge_drains(current->record, &merge->drains, merge->arena, record) && !has_moved;
     check(record->domain->failover_version >= current->record->domain->failover_version);
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
-    if (has_settings || has_moved)
+    if (has_settings || has_moved || has_drained)
         *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
     if (has_moved)
         note_move(current, record, merge);
@@ -380,7 +444,7 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
                          struct arena *arena, struct domain_decision *decision)
 {
     check(task != NULL && source[0] != '\0');
-    struct merge merge = {task, source, rules, moment, arena, NULL};
+    struct merge merge = {task, source, rules, moment, arena, NULL, {0}};
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
     struct error *err = check_form(&merge);
     if (err != NULL || is_deleted(by_id))
@@ -390,6 +454,8 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
     err = check_collision(by_name, by_id, &merge);
     if (err == NULL)
         err = read_told(&merge);
+    if (err == NULL)
+        err = read_drains(&merge);
     if (err != NULL)
         return err;
     if (by_id == NULL)

@@ -34,6 +34,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
         domains_close(opened);
         return err;
     }
+    drains_open(opened);
     if (options->refresh_interval > 0) {
         latch_add(&opened->fibers, 1);
         opened->refresher = fiber_start("domains-refresh", domains_refresh, opened);
@@ -57,6 +58,7 @@ domains_close(struct domains *domains)
     fiber_cond_broadcast(&domains->grew);
     if (domains->refresher != NULL)
         fiber_cancel(domains->refresher);
+    drains_stop(domains);
     latch_wait(&domains->fibers);
     if (domains->writer != NULL)
         writer_close(domains->writer); /* what was submitted becomes durable, and is told */
@@ -69,6 +71,7 @@ domains_close(struct domains *domains)
         book_free(&domains->books[i]);
     book_free(&domains->newest);
     follow_free(domains);
+    drains_free(domains);
     memory_free(domains->audiences);
     groups_free(domains);
     memory_free(domains);

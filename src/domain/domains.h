@@ -14,8 +14,10 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "config/dynamic.h"
 #include "domain/decide.h"
+#include "domain/entity.h"
 #include "store/store.h"
 
 struct domains;
@@ -25,6 +27,7 @@ struct domains_options {
     const struct cluster_group *group;
     const struct dynamic *dynamic;
     const struct log *log;
+    struct metrics *metrics; /* NULL: nobody counts */
     /* What the cluster is configured to archive; the dynamic settings may switch it off. */
     struct archival_rule history_archival, visibility_archival;
     bool is_catching_up;      /* restored, and other clusters of the group may know more */
@@ -63,7 +66,10 @@ uint64_t domains_notification_version(const struct domains *domains);
 struct domain_news {
     uint64_t version;            /* notification version that it left */
     const struct domain *domain; /* as it is since then; NULL: none changed */
-    bool is_failover;            /* it moved: its failover notification version is of this change */
+    bool is_failover;            /* it moved: its failover notification version is of this change;
+                                  * or entities changed, of which any may have */
+    struct entity *const *entities; /* rows that changed; then there is no domain */
+    size_t entity_count;
 };
 struct domain_listener {
     struct list node;
@@ -78,11 +84,16 @@ void domains_unlisten(struct domain_listener *listener);
 must_use struct error *domains_reach(struct domains *domains, uint64_t version,
                                      struct arena *arena);
 /* What a listener that has handled `after` has missed, up to what the calling loop knows when this
- * returns: how many failovers, and *reached. Read from the log; of what was trimmed each domain's
- * newest record counts. Any loop; yields. Errors: the store's. */
+ * returns: each record that a change left and of which something drains, how many failovers, and
+ * *reached. Read from the log; of what was trimmed each domain's newest record counts. Any loop;
+ * yields. Errors: the store's. */
+struct missed_visit {
+    void (*see)(void *context, const struct domain *domain); /* no yield; gone afterwards */
+    void *context;
+};
 must_use struct error *domains_read_missed(struct domains *domains, uint64_t after,
-                                           struct arena *arena, uint64_t *reached,
-                                           uint64_t *failovers);
+                                           const struct missed_visit *visit, struct arena *arena,
+                                           uint64_t *reached, uint64_t *failovers);
 
 /* --- changing: from any loop; yields. ------------------------------------------------------- */
 
@@ -120,6 +131,46 @@ const API(IsolationGroupConfiguration) *domains_cluster_groups(const struct doma
 /* Is the group drained, for all or for this domain? No yield. */
 bool domains_is_group_drained(const struct domains *domains, const char *domain_id,
                               const char *group);
+
+/* --- entities (entity.h): rows that domains' regions give a meaning to
+ * ------------------------------- */
+
+/* Rows that came from the store or from another cluster. */
+struct entity_records {
+    STORED(EntityRecord) **records;
+    size_t count;
+};
+
+/* The row as the calling loop knows it; NULL: none. Deleted ones are found. Lives until the next
+ * yield. */
+const struct entity *domains_find_entity(const struct domains *domains, const char *type,
+                                         const char *key);
+/* Rows, deleted ones too, as the calling loop knows them. */
+size_t domains_entity_count(const struct domains *domains);
+/* How many more there may be. */
+size_t domains_entity_room(const struct domains *domains);
+/* The one question (domain_active_run of active.h), of what the calling loop knows: attributes of
+ * the domain, and entities. No yield. */
+struct active_cluster domains_active_run(const struct domains *domains, const struct domain *domain,
+                                         const struct cluster_attribute *attribute,
+                                         int64_t last_version);
+/* Writes rows, in the order given, each named once; 500 of them become durable together. From any
+ * loop; yields. Errors: as entity_decide; the store's. */
+must_use struct error *domains_set_entities(struct domains *domains,
+                                            const struct entity_wish *wishes, size_t count,
+                                            struct arena *arena);
+/* Takes rows of another cluster over where they are newer. From any loop; yields. Errors: the
+ * store's. */
+must_use struct error *domains_apply_entities(struct domains *domains, const char *source,
+                                              const struct entity_records *records,
+                                              struct arena *arena);
+/* Stored rows by type and key, of one type or, "", of all, at most `count_max` behind `token`;
+ * *next is the token of the next page, empty: this was the last. Any loop; yields. Errors:
+ * ERR_BAD_REQUEST (no token of ours), the store's. */
+must_use struct error *domains_list_entities(struct domains *domains, const char *type,
+                                             struct slice token, size_t count_max,
+                                             struct arena *arena, struct entity_records *records,
+                                             struct slice *next);
 
 /* --- the log: every change in order of the notification version; loop 0 only; yields
  * ------------------ */
@@ -185,6 +236,45 @@ must_use struct error *domains_purge_dead(struct domains *domains, uint64_t to_i
 /* Tries letters up to an id again; those that can be applied now are, and go; the others stay. */
 must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_id,
                                           struct arena *arena);
+
+/* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
+ */
+
+/* A shard of a cluster that a drain waits for has told of its marker. */
+struct drain_ready {
+    const char *domain_id;
+    const char *scope, *name; /* both "": the domain itself */
+    int64_t failover_version; /* of the marker */
+    const char *source_cluster;
+    uint32_t source_shard, shard_count; /* of the source */
+    int64_t marker_time;                /* when it was made, wall clock of the source, ns */
+};
+/* Every row before the marker of that source shard is applied. Durable when it returns; a
+ * repetition changes nothing; one that nobody waits for (any more) is dropped. When it was the last
+ * one, the drain ends. On loop 0. Yields. Errors: ERR_UNAVAILABLE (the version is not known here
+ * yet: try again), the store's. */
+must_use struct error *domains_note_ready(struct domains *domains, const struct drain_ready *ready,
+                                          struct arena *arena);
+/* The marker came, but something before it is parked: `reason` says what, for people. Not counted,
+ * until domains_note_ready says otherwise. As above. */
+must_use struct error *domains_note_blocked(struct domains *domains,
+                                            const struct drain_ready *ready, const char *reason,
+                                            struct arena *arena);
+/* How far a drain to this cluster is. */
+struct drain_progress {
+    bool is_found; /* else it does not drain to here, and the rest means nothing */
+    int64_t failover_version, start_time, end_time;
+    uint32_t shard_count; /* of all clusters that it waits for; 0: no marker came yet */
+    uint32_t ready_count;
+    uint32_t *pending; /* shards of the source that are not ready */
+    size_t pending_count;
+    const char **missing; /* all that it lacks, for people: "east shard 3: a row is parked" */
+    size_t missing_count;
+};
+/* From any loop. Yields. */
+must_use struct error *domains_read_drain(struct domains *domains, const char *domain_id,
+                                          const char *scope, const char *name, struct arena *arena,
+                                          struct drain_progress *progress);
 
 /* --- failover history: any loop; yields
  * --------------------------------------------------------------- */

@@ -78,8 +78,8 @@ TEST(failover, that_says_nothing_to_do_is_refused, "D-028", "D-029", "D-031")
                    "UpdateDomain to set cluster attributes");
 }
 
-/* D-028; a failover that waits for the old side comes later. */
-TEST(failover, with_a_timeout_is_checked_and_then_refused, "D-028")
+/* D-028, F-008; what else a graceful failover needs is in drain_test.c. */
+TEST(failover, with_a_timeout_is_checked, "D-028", "F-008")
 {
     FIXTURE(orders, EAST, NULL);
     API(FailoverDomainRequest) *request = sample_failover("west", NULL, orders.arena);
@@ -94,8 +94,7 @@ TEST(failover, with_a_timeout_is_checked_and_then_refused, "D-028")
                    "FailoverTimeoutInSeconds 301 exceeds the maximum allowed 300");
     request->failover_timeout = presence_make_duration(orders.arena, 300);
     EXPECT_REFUSED(failover_request(&orders, request),
-                   "Graceful failover is not offered yet; leave out the failover timeout to fail "
-                   "over at once.");
+                   "Cannot start the graceful failover from a to-be-passive cluster.");
     API(UpdateDomainRequest) *alone = sample_update("failover_timeout", orders.arena);
     alone->failover_timeout = presence_make_duration(orders.arena, 10);
     EXPECT_REFUSED(update(&orders, alone),

@@ -44,7 +44,10 @@ audience_tell(struct domains *domains, unsigned index, const struct change *chan
     struct domain_news news = {
         .version = change->version,
         .domain = domain,
-        .is_failover = is_known && is_failover(domain->record, change->version),
+        .is_failover =
+            change->entity_count > 0 || (is_known && is_failover(domain->record, change->version)),
+        .entities = change->entities,
+        .entity_count = change->entity_count,
     };
     list_each_safe(node, &domains->audiences[index].listeners) {
         struct domain_listener *listener = list_entry(node, struct domain_listener, node);
@@ -130,23 +133,36 @@ read_there(void *argument)
                                     clock_monotonic(), inquiry->arena, &inquiry->changes);
 }
 
-/* Counts failovers of a page up to `known`. What was made in one of these changes had no runs. */
+static void
+show_missed(const struct missed_visit *visit, const STORED(DomainRecord) *record)
+{
+    struct domain *domain = domain_from_record(record);
+    visit->see(visit->context, domain);
+    domain_drop(domain);
+}
+
+/* Shows what a page has up to `known`, and counts failovers. What was made in one of these changes
+ * had no runs. */
 static uint64_t
-count_failovers(const struct domain_changes *changes, uint64_t known)
+show_page(const struct domain_changes *changes, uint64_t known, const struct missed_visit *visit)
 {
     uint64_t failovers = 0;
     for (size_t i = 0; i < changes->count && changes->version[i] <= known; i++) {
         const STORED(DomainChange) *change = changes->change[i];
         bool is_new = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-        if (!is_new && is_failover(change->record, changes->version[i]))
+        bool is_gone = change->record == NULL ||
+                       change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+        if (change->record == NULL || (!is_new && is_failover(change->record, changes->version[i])))
             failovers++;
+        if (!is_gone && change->record->n_drains > 0)
+            show_missed(visit, change->record);
     }
     return failovers;
 }
 
 struct error *
-domains_read_missed(struct domains *domains, uint64_t after, struct arena *arena, uint64_t *reached,
-                    uint64_t *failovers)
+domains_read_missed(struct domains *domains, uint64_t after, const struct missed_visit *visit,
+                    struct arena *arena, uint64_t *reached, uint64_t *failovers)
 {
     *reached = after;
     *failovers = 0;
@@ -159,7 +175,7 @@ domains_read_missed(struct domains *domains, uint64_t after, struct arena *arena
             return error_copy(arena, err);
         uint64_t known = domains_notification_version(domains);
         const struct domain_changes *changes = &inquiry.changes;
-        *failovers += count_failovers(changes, known);
+        *failovers += show_page(changes, known, visit);
         /* Loop 0 may know more than this loop, which is told the rest as it comes. */
         bool is_all = changes->count < MISSED_PAGE;
         uint64_t last = is_all ? changes->newest : changes->version[changes->count - 1];

@@ -135,3 +135,16 @@ sample_update(const char *paths, struct arena *arena)
         request->update_mask->paths[request->update_mask->n_paths++] = one;
     return request;
 }
+
+void
+sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena)
+{
+    STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
+    drain->source_cluster = "east";
+    drain->failover_version = failover_version;
+    drain->previous_failover_version = failover_version - 1;
+    drain->end_time = 12345;
+    record->drains = arena_zalloc(arena, 1, sizeof(STORED(Drain) *));
+    record->drains[record->n_drains++] = drain;
+    record->failover_end_time = drain->end_time;
+}

@@ -32,6 +32,8 @@ API(RegisterDomainRequest) *sample_register(int active, const char *attributes,
 /* Of "orders". `cluster_name` and `attributes` NULL: not given. */
 API(FailoverDomainRequest) *sample_failover(const char *cluster_name, const char *attributes,
                                             struct arena *arena);
+/* The domain itself drains to whose version this is, and that cluster knows until when. */
+void sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena);
 /* Of "orders", with a mask of these paths, separated by commas. */
 API(UpdateDomainRequest) *sample_update(const char *paths, struct arena *arena);
 

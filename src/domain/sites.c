@@ -3,7 +3,6 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
-#include "fiber/linux/linux.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -35,6 +34,19 @@ site_close(struct site *site)
     store_close(site->store);
 }
 
+struct domains *
+sites_open_twin(struct sites *sites, int site, struct store **store)
+{
+    *store = memory_open(sites->site[site].base);
+    struct domains_options options = {.store = *store,
+                                      .group = &sites->site[site].group,
+                                      .dynamic = sites->dynamic,
+                                      .refresh_interval = NS_PER_S};
+    struct domains *twin = NULL;
+    EXPECT_OK(domains_open(&options, sites->arena, &twin));
+    return twin;
+}
+
 void
 sites_reopen(struct sites *sites, int index)
 {
@@ -42,7 +54,7 @@ sites_reopen(struct sites *sites, int index)
     site_open(sites, &sites->site[index]);
 }
 
-static void
+void
 sites_open(struct sites *sites)
 {
     *sites = (struct sites){.arena = arena_new(0), .dynamic = dynamic_new(NULL)};
@@ -58,7 +70,7 @@ sites_open(struct sites *sites)
     }
 }
 
-static void
+void
 sites_close(struct sites *sites)
 {
     for (int i = 0; i < 2; i++) {
@@ -67,22 +79,6 @@ sites_close(struct sites *sites)
     }
     dynamic_free(sites->dynamic);
     arena_free(sites->arena);
-}
-
-static void
-run_fiber(void *argument)
-{
-    void (**test)(struct sites * sites) = argument;
-    struct sites sites;
-    sites_open(&sites);
-    (*test)(&sites);
-    sites_close(&sites);
-}
-
-void
-sites_run(unsigned loops, void (*test)(struct sites *sites))
-{
-    linux_run(&(struct linux_options){.loops = loops}, run_fiber, &test);
 }
 
 /* --- what clients and the network do -----------------------------------------------------------
@@ -169,7 +165,14 @@ sites_feed(struct sites *sites, int from)
     struct domain_changes changes = sites_read_log(sites, from, site->fed, 1000);
     for (size_t i = 0; i < changes.count; i++) {
         site->fed = changes.version[i];
-        if (!changes.change[i]->record->domain->is_global_domain)
+        const STORED(DomainChange) *change = changes.change[i];
+        if (change->record == NULL) {
+            struct entity_records rows = {change->entities, change->n_entities};
+            EXPECT_OK(domains_apply_entities(sites_at(sites, !from), sites_clusters[from].name,
+                                             &rows, sites->arena));
+            continue;
+        }
+        if (!change->record->domain->is_global_domain)
             continue;
         ADMIN(ReplicationTask) *task = domain_replication_task(changes.change[i], sites->arena);
         EXPECT_EQ(task->source_task_id, changes.version[i]);

@@ -28,8 +28,14 @@ struct sites {
 /* Increment 10; initial versions 0, 1, 2. */
 extern const struct cluster sites_clusters[SITES_CLUSTERS];
 
-/* Runs a test on so many loops, with two fresh sites. */
+/* Runs a test on so many loops, with two fresh sites (sites_linux.c). */
 void sites_run(unsigned loops, void (*test)(struct sites *sites));
+/* The same in a simulated world (sites_sim.c). */
+void sites_play(void (*test)(struct sites *sites));
+void sites_open(struct sites *sites);
+void sites_close(struct sites *sites);
+/* Another host of a cluster, on the same store, that looks for what others write. */
+struct domains *sites_open_twin(struct sites *sites, int site, struct store **store);
 /* The owner of one. */
 struct domains *sites_at(struct sites *sites, int site);
 /* Closes it and opens it again on what its store has. */

@@ -65,6 +65,22 @@ change_submit(struct change *change, struct batch *batch)
     list_push_back(&domains->undurable, &change->node);
 }
 
+static struct change *
+submit_entities(struct wish *wish, const struct domain_decision *decision)
+{
+    struct domains *domains = wish->domains;
+    uint64_t version = writer_guard(domains->writer) + 1;
+    struct change *change =
+        change_new_entities(domains, decision->entities, decision->entity_count, version);
+    change->references++;
+    struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
+    batch_add_entities(batch, change, wish->source != NULL);
+    if (domains->options.refresh_interval == 0)
+        follow_trim(domains, batch);
+    change_submit(change, batch);
+    return change;
+}
+
 /* One commit with all that the decision means. */
 static struct change *
 submit_decision(struct wish *wish, const struct domain_decision *decision)
@@ -83,6 +99,8 @@ submit_decision(struct wish *wish, const struct domain_decision *decision)
     batch_add_change(batch, change, decision, wish->source != NULL);
     if (wish->letter != 0)
         batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, wish->arena));
+    if (wish->add != NULL)
+        wish->add(wish, batch);
     if (domains->options.refresh_interval == 0)
         follow_trim(domains, batch);
     change_submit(change, batch);
@@ -102,7 +120,8 @@ decide_and_submit(struct wish *wish, struct domain_decision *decision, struct ch
     if (refusal != NULL)
         return refusal;
     if (decision->what != DOMAIN_UNCHANGED) {
-        *change = submit_decision(wish, decision);
+        *change = decision->what == ENTITIES_CHANGED ? submit_entities(wish, decision)
+                                                     : submit_decision(wish, decision);
         return NULL;
     }
     struct domain *current = book_find_name(&domains->newest, wish->name);
@@ -190,7 +209,7 @@ wish_try(struct wish *wish, struct domain_decision *decision)
     err = wait_durable(domains, ticket, wish->arena);
     if (err == NULL && change != NULL)
         err = wait_told(change, wish->arena);
-    if (err == NULL && change != NULL)
+    if (err == NULL && change != NULL && change->domain != NULL)
         wish->changed = domain_take(change->domain);
     if (change != NULL)
         change_drop(change);

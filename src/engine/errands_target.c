@@ -184,7 +184,7 @@ find_abroad(const struct errand_walk *walk, const struct errand_wish *wish, cons
     const struct domain *domain = domains_find_id(options->domains, wish->target.domain_id);
     if (err->kind == ERR_ENTITY_NOT_EXISTS && wish->has_policy && domain != NULL) {
         struct cluster_attribute attribute = cluster_attribute_of(wish->policy);
-        cluster = domain_active(domain, &attribute, options->group).cluster_name;
+        cluster = domains_active_run(options->domains, domain, &attribute, -1).cluster_name;
     }
     bool is_elsewhere = cluster[0] != '\0' && strcmp(cluster, options->group->current->name) != 0;
     return is_elsewhere ? arena_text(walk->arena, cluster) : NULL;

@@ -24,9 +24,9 @@ must_use struct error *engine_look(struct engine *engine, const struct run_key *
 must_use struct error *engine_look_surely(struct engine *engine, const struct run_key *key,
                                           look_function *look, void *context, struct arena *arena);
 
-/* The history of a decision that was started in a durable step, if the shard has it at hand. On the
- * shard's loop; does not yield. */
-void engine_recall_history(struct shard *shard, struct arena *arena, struct decision_start *start);
+/* The run's next decision, for a step that will schedule it if none is pending. */
+size_t engine_foresee_decision(void *context, const struct run *run,
+                               const STORED(CurrentRecord) *current, struct foreseen *tasks);
 
 /* Does what a row of the outbox asks for on other workflows (errands.c). Yields. */
 must_use struct error *engine_run_errand(void *engine, struct errand *errand, struct arena *arena);

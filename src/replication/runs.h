@@ -3,8 +3,16 @@
 #ifndef CADENZA_REPLICATION_RUNS_H
 #define CADENZA_REPLICATION_RUNS_H
 
+#include "engine/shard/shard.h"
+#include "replication/inside.h"
+
 /* ReplicationToken.last_processed_message_id of a cluster that reads on while it applies, and has
  * not applied anything yet. (A real one sends -1 or the same as last_retrieved_message_id.) */
 #define PROCESSED_NOTHING (-2)
+
+/* What shards that this cluster does not have would say to a peer that asks for them: markers of
+ * domains that drain, of changes behind the notification version `after`. No yield. */
+void markers_read(const struct replication *replication, const struct cluster *cluster,
+                  int64_t after, struct arena *arena, struct replication_page *page);
 
 #endif

@@ -5,8 +5,13 @@
  * waits for a fiber, or for its next try. What is done leaves the stream, and the acknowledged row
  * is the one before the first that is left.
  *
+ * The marker of a failover is about what came before it: it is a queue of its own, which waits
+ * until no message of its domain is before it in its stream.
+ *
  *   1. A message is in its stream until it is applied, known, or durably parked.
- *   2. A queue is in `ready`, waits with its timer, or has a fiber; never two of them. */
+ *   2. A queue is in `ready`, waits with its timer or for others, or has a fiber; never two of
+ * them.
+ *   3. A marker's `before` counts the messages of its domain that are before it in its stream. */
 #include "replication/runs_apply.h"
 
 #include "base/check.h"
@@ -30,6 +35,7 @@
 #define SLOW_MAX      (30 * NS_PER_S)
 #define PATIENCE      (300 * NS_PER_S)
 #define AWAY_PAUSE    NS_PER_S
+#define BLOCKED_PAUSE (250 * NS_PER_MS)
 #define APPLY_TIMEOUT (60 * NS_PER_S)
 
 /* An answer of the source. */
@@ -43,11 +49,19 @@ struct item {
     struct list queue; /* in its queue */
     struct delivery *delivery;
     const ADMIN(ReplicationTask) *task;
+    uint32_t shard;    /* of its stream */
+    uint64_t sequence; /* in which they came */
+    /* Of a marker. */
+    struct list marker;  /* in stream.markers; else in no list */
+    struct queue *waits; /* for those before it; NULL: it does not */
+    size_t before;
 };
 
 struct stream {
     struct list items; /* rows rising */
+    struct list markers;
     int64_t retrieved; /* -1: not begun */
+    int64_t resync_to; /* 0: nothing was dropped */
 };
 
 struct queue {
@@ -73,7 +87,9 @@ struct applier {
     struct apply_world world;
     struct stream *streams;
     uint32_t stream_count;
-    struct map *queues; /* domain id, NUL, workflow id → struct queue */
+    uint32_t told_count; /* shards that the source says to have; 0: it says nothing */
+    uint64_t sequence;   /* of the newest message */
+    struct map *queues;  /* domain id, NUL, workflow id → struct queue */
     struct list ready;
     struct list workers;
     unsigned worker_count;
@@ -82,7 +98,8 @@ struct applier {
     struct fiber_cond room;
     bool is_stopping;
     struct counter *applied, *failed, *parked;
-    struct histogram *lag;
+    struct counter *markers, *markers_failed;
+    struct histogram *lag, *marker_lag;
     struct gauge *waiting;
 };
 
@@ -112,6 +129,14 @@ applier_new(const struct applier_options *options)
                                       "Messages that were parked as dead letters.", labels);
     applier->lag = metrics_histogram(metrics, "cadence_replication_tasks_lag",
                                      "Time from a change in a peer to its effect here.", labels);
+    applier->markers = metrics_counter(metrics, "cadence_failover_marker_callback_count",
+                                       "Markers of failovers that were heard of.", labels);
+    applier->markers_failed =
+        metrics_counter(metrics, "cadence_failover_marker_notification_failures",
+                        "Tries to tell a domain of a marker that failed.", labels);
+    applier->marker_lag =
+        metrics_histogram(metrics, "cadence_failover_marker_replication_latency",
+                          "Time from a marker in a peer until all before it is here.", labels);
     applier->waiting = metrics_gauge(metrics, "cadence_replication_tasks_pending",
                                      "Messages of a peer that are here and not applied.", labels);
     return applier;
@@ -127,10 +152,14 @@ need_streams(struct applier *applier, uint32_t count)
     struct stream *streams = memory_zalloc(count, sizeof *streams);
     for (uint32_t i = 0; i < count; i++) {
         list_init(&streams[i].items);
+        list_init(&streams[i].markers);
         bool is_old = i < applier->stream_count;
         streams[i].retrieved = is_old ? applier->streams[i].retrieved : -1;
-        if (is_old)
-            list_splice_back(&streams[i].items, &applier->streams[i].items);
+        streams[i].resync_to = is_old ? applier->streams[i].resync_to : 0;
+        if (!is_old)
+            continue;
+        list_splice_back(&streams[i].items, &applier->streams[i].items);
+        list_splice_back(&streams[i].markers, &applier->streams[i].markers);
     }
     memory_free(applier->streams);
     applier->streams = streams;
@@ -141,7 +170,7 @@ uint32_t
 applier_shard_count(const struct applier *applier)
 {
     uint32_t own = engine_shard_count(applier->world.engine);
-    return applier->stream_count > 0 ? applier->stream_count : own;
+    return applier->told_count > 0 ? applier->told_count : own;
 }
 
 int64_t
@@ -166,6 +195,39 @@ applier_processed(const struct applier *applier, uint32_t shard)
     return before > 0 ? before : PROCESSED_NOTHING;
 }
 
+size_t
+applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest)
+{
+    *oldest = 0;
+    for (uint32_t i = 0; i < applier->stream_count; i++) {
+        const struct stream *stream = &applier->streams[i];
+        if (list_is_empty(&stream->items))
+            continue;
+        const struct item *first = list_entry(stream->items.next, struct item, node);
+        struct maybe_int64 created = {0};
+        struct error *err =
+            presence_read_timestamp(arena, "creation_time", first->task->creation_time, &created);
+        if (err == NULL && created.is_set && (*oldest == 0 || created.value < *oldest))
+            *oldest = created.value;
+    }
+    return applier->item_count;
+}
+
+int64_t
+applier_resync_to(const struct applier *applier, uint32_t shard)
+{
+    return shard < applier->stream_count ? applier->streams[shard].resync_to : 0;
+}
+
+void
+applier_note_resynced(struct applier *applier, uint32_t shard)
+{
+    struct stream *stream = &applier->streams[shard];
+    check(shard < applier->stream_count && stream->resync_to > 0);
+    stream->retrieved = stream->resync_to;
+    stream->resync_to = 0;
+}
+
 void
 applier_wait_room(struct applier *applier)
 {
@@ -176,30 +238,23 @@ applier_wait_room(struct applier *applier)
 
 /* --- queues ---- */
 
-static const API(WorkflowExecution) *
-execution_of(const ADMIN(ReplicationTask) *task, const char **domain_id)
+static bool
+is_marker(const struct item *item)
 {
-    const API(WorkflowExecution) *execution = NULL;
-    *domain_id = "";
-    if (task->attributes_case ==
-        ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES)) {
-        execution = task->history_task_v2_attributes->workflow_execution;
-        *domain_id = task->history_task_v2_attributes->domain_id;
-    } else if (task->attributes_case ==
-               ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES)) {
-        execution = task->sync_activity_task_attributes->workflow_execution;
-        *domain_id = task->sync_activity_task_attributes->domain_id;
-    }
-    return execution;
+    return item->task->attributes_case ==
+               ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES) &&
+           item->task->failover_marker_attributes != NULL;
 }
 
 static struct slice
-queue_name(const ADMIN(ReplicationTask) *task, struct arena *arena)
+queue_name(const struct item *item, struct arena *arena)
 {
-    const char *domain_id;
-    const API(WorkflowExecution) *execution = execution_of(task, &domain_id);
+    const ADMIN(ReplicationTask) *task = item->task;
+    if (is_marker(item))
+        return slice_text(arena_format(arena, "marker %llu", (unsigned long long)item->sequence));
+    const char *domain_id = task_domain(task);
     return slice_text(
-        arena_format(arena, "%s/%s", domain_id, execution == NULL ? "" : execution->workflow_id));
+        arena_format(arena, "%s/%s", domain_id == NULL ? "" : domain_id, task_workflow_id(task)));
 }
 
 static struct queue *
@@ -227,12 +282,39 @@ free_queue(struct queue *queue)
     memory_free(queue);
 }
 
+static bool
+is_of_domain(const struct item *item, const struct item *marker)
+{
+    const char *domain_id = task_domain(item->task);
+    return domain_id != NULL && strcmp(domain_id, task_domain(marker->task)) == 0;
+}
+
+static void start_work(struct applier *applier, struct queue *queue);
+
+/* It has left its stream: markers behind it may have waited for it. */
+static void
+tell_markers(struct applier *applier, const struct item *gone)
+{
+    list_each(node, &applier->streams[gone->shard].markers) {
+        struct item *marker = list_entry(node, struct item, marker);
+        if (gone->sequence >= marker->sequence || !is_of_domain(gone, marker))
+            continue;
+        check(marker->before > 0); /* 3 */
+        if (--marker->before > 0 || marker->waits == NULL || applier->is_stopping)
+            continue;
+        start_work(applier, marker->waits);
+        marker->waits = NULL;
+    }
+}
+
 static void
 drop_item(struct applier *applier, struct item *item)
 {
     struct delivery *delivery = item->delivery;
     list_remove(&item->node);
     list_remove(&item->queue);
+    list_remove(&item->marker);
+    tell_markers(applier, item);
     applier->item_count--;
     check(delivery->items > 0);
     if (--delivery->items == 0)
@@ -243,51 +325,22 @@ drop_item(struct applier *applier, struct item *item)
 
 /* --- one message ---- */
 
-/* A message that cannot be applied is kept in the shard of its workflow id here. */
-struct parking {
-    struct applier *applier;
-    const struct item *item;
-    const struct error *cause;
-    uint32_t shard;
-    struct arena *arena;
-    struct error *err;
-};
-
-static void
-park_on_loop(void *argument)
-{
-    struct parking *parking = argument;
-    STORED(DeadLetterRow) *letter = message_new(parking->arena, STORED_TYPE(dead_letter_row));
-    letter->task = presence_make_bytes(message_encode(parking->arena, &parking->item->task->base));
-    letter->cause = (char *)parking->cause->message;
-    parking->err =
-        shard_park(engine_shard(parking->applier->world.engine, parking->shard),
-                   parking->applier->options.source->name,
-                   (uint64_t)parking->item->task->source_task_id, letter, parking->arena);
-}
-
 static struct error *
 park(struct applier *applier, const struct item *item, const struct error *cause,
      struct arena *arena)
 {
-    const char *domain_id;
-    const API(WorkflowExecution) *execution = execution_of(item->task, &domain_id);
-    struct parking parking = {.applier = applier,
-                              .item = item,
-                              .cause = cause,
-                              .arena = arena,
-                              .shard =
-                                  engine_shard_of(applier->world.engine,
-                                                  execution == NULL ? "" : execution->workflow_id)};
-    struct error *err = route_to_shard(parking.shard, park_on_loop, &parking, arena);
-    err = err != NULL ? err : parking.err;
+    struct parked_task parked = {.source = applier->options.source->name,
+                                 .source_shard = item->shard,
+                                 .task = item->task,
+                                 .cause = cause};
+    struct error *err = park_task(&applier->world, &parked, arena);
     if (err != NULL)
         return err;
     counter_add(applier->parked, 1);
     log_warn(applier->options.world.log, "A message of another cluster was parked.",
              log_text("source-cluster", applier->options.source->name),
              log_number("task-id", item->task->source_task_id),
-             log_text("wf-id", execution == NULL ? "" : execution->workflow_id), log_error(cause));
+             log_text("wf-id", task_workflow_id(item->task)), log_error(cause));
     return NULL;
 }
 
@@ -301,7 +354,7 @@ note_applied(struct applier *applier, const struct item *item, struct arena *are
         !created.is_set)
         return;
     int64_t lag = clock_wall() - created.value;
-    histogram_observe(applier->lag, lag > 0 ? lag : 0);
+    histogram_observe(is_marker(item) ? applier->marker_lag : applier->lag, lag > 0 ? lag : 0);
 }
 
 static bool
@@ -316,6 +369,10 @@ try_later(struct queue *queue, enum applied applied, const struct error *cause)
 {
     struct applier *applier = queue->applier;
     int64_t pause = FAST_PAUSE;
+    if (applied == APPLY_BLOCKED) {
+        timer_start(&queue->timer, clock_monotonic() + BLOCKED_PAUSE);
+        return;
+    }
     counter_add(applier->failed, 1);
     if (applied == APPLY_LACKS) {
         queue->since = clock_monotonic();
@@ -332,6 +389,23 @@ try_later(struct queue *queue, enum applied applied, const struct error *cause)
     timer_start(&queue->timer, clock_monotonic() + pause);
 }
 
+/* Nothing is parked of which the domain waits only so long. */
+static enum applied
+work_marker(struct applier *applier, const struct item *item, struct arena *arena,
+            struct error **cause)
+{
+    uint32_t own = engine_shard_count(applier->world.engine);
+    struct marker_place place = {
+        .source = applier->options.source->name,
+        .source_shard = item->shard,
+        .shard_count = applier->told_count > 0 ? applier->told_count : own,
+    };
+    enum applied applied = apply_marker(&applier->world, &place, item->task, arena, cause);
+    if (applied == APPLY_AGAIN)
+        counter_add(applier->markers_failed, 1);
+    return applied;
+}
+
 /* Works on the first one of a queue. True: it is done. Yields. */
 static bool
 work(struct queue *queue, struct arena *arena)
@@ -339,11 +413,19 @@ work(struct queue *queue, struct arena *arena)
     struct applier *applier = queue->applier;
     struct item *item = list_entry(queue->items.next, struct item, queue);
     struct error *cause;
+#ifndef CADENZA_PLANT_ready_before_applied
+    if (item->before > 0) {
+        item->waits = queue;
+        return false;
+    }
+#endif
     if (queue->since == 0)
         queue->since = clock_monotonic();
     fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
-    enum applied applied = apply_task(&applier->world, item->task, false, arena, &cause);
-    if (applied != APPLIED && is_hopeless(queue, applied)) {
+    enum applied applied = is_marker(item)
+                               ? work_marker(applier, item, arena, &cause)
+                               : apply_task(&applier->world, item->task, false, arena, &cause);
+    if (applied != APPLIED && !is_marker(item) && is_hopeless(queue, applied)) {
         fiber_set_deadline(clock_monotonic() + APPLY_TIMEOUT);
         struct error *err = park(applier, item, cause, arena);
         applied = err == NULL ? APPLIED : APPLY_AGAIN;
@@ -410,16 +492,31 @@ queue_due(struct timer *timer)
 /* --- what comes in ---- */
 
 static void
-add_item(struct applier *applier, struct stream *stream, struct delivery *delivery,
+add_marker(struct applier *applier, struct stream *stream, struct item *marker)
+{
+    list_each(node, &stream->items)
+        marker->before += is_of_domain(list_entry(node, struct item, node), marker);
+    list_push_back(&stream->markers, &marker->marker);
+    counter_add(applier->markers, 1);
+}
+
+static void
+add_item(struct applier *applier, uint32_t shard, struct delivery *delivery,
          const ADMIN(ReplicationTask) *task)
 {
+    struct stream *stream = &applier->streams[shard];
     struct item *item = arena_make(delivery->arena, struct item);
     item->delivery = delivery;
     item->task = task;
+    item->shard = shard;
+    item->sequence = ++applier->sequence;
+    list_init(&item->marker);
+    if (is_marker(item))
+        add_marker(applier, stream, item);
     delivery->items++;
     applier->item_count++;
     list_push_back(&stream->items, &item->node);
-    struct queue *queue = find_queue(applier, queue_name(task, delivery->arena));
+    struct queue *queue = find_queue(applier, queue_name(item, delivery->arena));
     bool is_idle = list_is_empty(&queue->items);
     list_push_back(&queue->items, &item->queue);
     if (is_idle)
@@ -434,9 +531,12 @@ add_messages(struct applier *applier, uint32_t shard, const ADMIN(ReplicationMes
     for (size_t i = 0; i < messages->n_replication_tasks; i++) {
         const ADMIN(ReplicationTask) *task = messages->replication_tasks[i];
         /* A source whose store went back in time sends again what is under way. */
-        add_item(applier, stream, delivery, task);
+        add_item(applier, shard, delivery, task);
     }
-    stream->retrieved = messages->last_retrieved_message_id;
+    if (messages->resync_to > 0)
+        stream->resync_to = messages->resync_to;
+    else
+        stream->retrieved = messages->last_retrieved_message_id;
 }
 
 void
@@ -446,7 +546,8 @@ applier_add(struct applier *applier, const ADMIN(GetReplicationMessagesResponse)
     struct delivery *delivery = arena_make(arena, struct delivery);
     delivery->arena = arena;
     uint32_t own = engine_shard_count(applier->world.engine);
-    uint32_t told = response->shard_count > 0 ? (uint32_t)response->shard_count : own;
+    applier->told_count = response->shard_count > 0 ? (uint32_t)response->shard_count : 0;
+    uint32_t told = applier->told_count > 0 ? applier->told_count : own;
     need_streams(applier, told > own ? told : own);
     *count = 0;
     *has_more = false;

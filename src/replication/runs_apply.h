@@ -33,6 +33,14 @@ uint32_t applier_shard_count(const struct applier *applier);
 /* Where to go on, and what needs not come again; -1 and PROCESSED_NOTHING at first. */
 int64_t applier_retrieved(const struct applier *applier, uint32_t shard);
 int64_t applier_processed(const struct applier *applier, uint32_t shard);
+/* Messages that are here and not applied, and when the oldest of them happened, by the clock of the
+ * source; 0: it does not say, or there is none. No yield. */
+size_t applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest);
+/* Messages of the shard were dropped before they were read: its runs are to be read, then it goes
+ * on behind this one. 0: none were. */
+int64_t applier_resync_to(const struct applier *applier, uint32_t shard);
+/* They were read. */
+void applier_note_resynced(struct applier *applier, uint32_t shard);
 /* Waits until there is room for more. Yields; returns early when the fiber is cancelled. */
 void applier_wait_room(struct applier *applier);
 
@@ -40,10 +48,11 @@ void applier_wait_room(struct applier *applier);
 
 /* How applying one message ended. */
 enum applied {
-    APPLIED,     /* it is part of what is here, or needs not be */
-    APPLY_AGAIN, /* not now */
-    APPLY_LACKS, /* events are missing, and the peer cannot be asked for them just now */
-    APPLY_NEVER, /* it is wrong */
+    APPLIED,       /* it is part of what is here, or needs not be */
+    APPLY_AGAIN,   /* not now */
+    APPLY_LACKS,   /* events are missing, and the peer cannot be asked for them just now */
+    APPLY_NEVER,   /* it is wrong */
+    APPLY_BLOCKED, /* a marker: something before it is parked */
 };
 /* Who is asked, who is told. */
 struct apply_world {
@@ -56,10 +65,40 @@ struct apply_world {
  * have this cluster (E-062). */
 enum applied apply_task(const struct apply_world *world, const ADMIN(ReplicationTask) *task,
                         bool is_forced, struct arena *arena, struct error **cause);
+/* The domain that a message is about; NULL: none. And the workflow id; "": none. */
+const char *task_domain(const ADMIN(ReplicationTask) *task);
+const char *task_workflow_id(const ADMIN(ReplicationTask) *task);
+
+/* A message that cannot be applied, from a shard of its source. */
+struct parked_task {
+    const char *source;
+    uint32_t source_shard;
+    const ADMIN(ReplicationTask) *task;
+    const struct error *cause;
+};
+/* Keeps it in the shard of its workflow id here (runs_park.c). Durable when it returns. Yields.
+ * Errors: try again. */
+must_use struct error *park_task(const struct apply_world *world, const struct parked_task *parked,
+                                 struct arena *arena);
+
+/* Where a marker comes from. */
+struct marker_place {
+    const char *source;
+    uint32_t source_shard, shard_count; /* of the source */
+};
+/* The domain hears that all before the marker is applied (runs_marker.c). Yields. */
+enum applied apply_marker(const struct apply_world *world, const struct marker_place *place,
+                          const ADMIN(ReplicationTask) *task, struct arena *arena,
+                          struct error **cause);
 /* Reads a range of events from the source and applies them. *is_away: the source could not be
  * asked. Yields. Errors: ERR_ENTITY_NOT_EXISTS, the source has no such run; as
  * engine_apply_foreign; as the source says. */
 must_use struct error *apply_range(const struct apply_world *world, const struct foreign_gap *range,
                                    struct arena *arena, bool *is_away);
+/* Reads the runs of a shard of the source and applies what is not here (runs_resync.c). From the
+ * beginning, if it was begun before. Runs that can never be applied are logged and passed over.
+ * Yields. Errors: as the source says, as engine_apply_foreign. */
+must_use struct error *apply_all_runs(const struct apply_world *world, uint32_t shard,
+                                      const struct log *log, struct arena *arena);
 
 #endif

@@ -267,19 +267,6 @@ apply_activity(struct walk *walk, const ADMIN(SyncActivityTaskAttributes) *attri
     return err;
 }
 
-static const char *
-domain_of(const ADMIN(ReplicationTask) *task)
-{
-    switch (task->attributes_case) {
-    case ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES):
-        return task->history_task_v2_attributes->domain_id;
-    case ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES):
-        return task->sync_activity_task_attributes->domain_id;
-    default:
-        return NULL;
-    }
-}
-
 /* Is it for this cluster? The domain itself may still be on its way. */
 static struct error *
 check_domain(const struct apply_world *world, const char *domain_id, struct arena *arena,
@@ -300,8 +287,10 @@ static struct error *
 apply_any(struct walk *walk, const ADMIN(ReplicationTask) *task, bool is_forced,
           struct arena *arena)
 {
-    const char *domain_id = domain_of(task);
-    if (domain_id == NULL)
+    const char *domain_id = task_domain(task);
+    if (domain_id == NULL ||
+        task->attributes_case ==
+            ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES))
         return NULL; /* nothing that concerns runs */
     bool is_ours = false;
     struct error *err = check_domain(walk->world, domain_id, arena, &is_ours);

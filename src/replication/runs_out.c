@@ -6,7 +6,8 @@
  *
  * Each loop that has some of the shards is asked once, all at the same time: it answers as soon as
  * one of its shards has rows, and the others are called off then. If none has, the call waits for a
- * few seconds. An answer has its size: what does not fit is asked for again. */
+ * few seconds. An answer has its size: what does not fit is asked for again. Of shards that we do
+ * not have there is nothing to say but that a domain drains (markers_out.c). */
 #include <stdatomic.h>
 
 #include "base/check.h"
@@ -39,6 +40,12 @@ struct asked {
     struct part *part;
 };
 
+/* A shard that we do not have. */
+struct beyond {
+    uint32_t number;
+    struct replication_page page;
+};
+
 /* The shards of one loop. */
 struct part {
     struct poll *poll;
@@ -54,8 +61,11 @@ struct part {
 struct poll {
     struct replication *replication;
     const struct cluster *cluster;
+    bool can_resync; /* it reads the runs if it is told to */
     struct part *parts;
     unsigned part_count;
+    vector_of(struct beyond) beyond;
+    bool has_markers; /* for one of those */
     struct latch open;
     int64_t deadline; /* of the waiting */
     struct arena *arena;
@@ -77,7 +87,7 @@ read_shard(struct part *part, struct asked *asked, size_t *bytes)
         return;
     }
     asked->is_read = true;
-    part->has_tasks = part->has_tasks || asked->page.count > 0;
+    part->has_tasks = part->has_tasks || asked->page.count > 0 || asked->page.resync_to > 0;
     for (size_t i = 0; i < asked->page.count; i++)
         *bytes += asked->page.tasks[i].length;
     asked->wanted.after = (int64_t)asked->page.last;
@@ -192,6 +202,7 @@ page_rest(const struct replication_page *page, struct arena *arena)
     ADMIN(ReplicationMessages) *messages = message_new(arena, ADMIN_TYPE(replication_messages));
     messages->last_retrieved_message_id = (int64_t)page->last;
     messages->has_more = page->has_more;
+    messages->resync_to = (int64_t)page->resync_to;
     messages->sync_shard_status = message_new(arena, ADMIN_TYPE(sync_shard_status));
     messages->sync_shard_status->timestamp = presence_make_timestamp(arena, clock_wall());
     return message_encode(arena, &messages->base);
@@ -199,10 +210,9 @@ page_rest(const struct replication_page *page, struct arena *arena)
 
 /* One entry of the map: shard → messages. */
 static void
-add_entry(struct pieces_list *pieces, const struct asked *asked, uint32_t number,
+add_entry(struct pieces_list *pieces, const struct replication_page *page, uint32_t number,
           struct arena *arena)
 {
-    const struct replication_page *page = &asked->page;
     struct slice *heads = arena_zalloc(arena, page->count, sizeof heads[0]);
     struct slice rest = page_rest(page, arena);
     size_t length = rest.length;
@@ -236,12 +246,12 @@ free_parts(void *kept)
 
 /* A shard without tasks is left out where others have some: it is asked again. */
 static bool
-is_told(const struct poll *poll, const struct asked *asked)
+is_told(const struct poll *poll, const struct replication_page *page)
 {
-    bool has_tasks = false;
+    bool has_tasks = poll->has_markers;
     for (unsigned i = 0; i < poll->part_count; i++)
         has_tasks = has_tasks || poll->parts[i].has_tasks;
-    return asked->is_read && (asked->page.count > 0 || !has_tasks);
+    return page->count > 0 || page->resync_to > 0 || !has_tasks;
 }
 
 static void
@@ -251,9 +261,13 @@ answer(struct rpc_call *call, struct poll *poll)
     for (unsigned i = 0; i < poll->part_count; i++) {
         for (size_t j = 0; j < poll->parts[i].asked.count; j++) {
             const struct asked *asked = poll->parts[i].asked.items[j];
-            if (is_told(poll, asked))
-                add_entry(&pieces, asked, shard_number(asked->shard), call->arena);
+            if (asked->is_read && is_told(poll, &asked->page))
+                add_entry(&pieces, &asked->page, shard_number(asked->shard), call->arena);
         }
+    }
+    vector_each(beyond, &poll->beyond) {
+        if (is_told(poll, &beyond->page))
+            add_entry(&pieces, &beyond->page, beyond->number, call->arena);
     }
     ((ADMIN(GetReplicationMessagesResponse) *)call->response)->shard_count =
         (int32_t)engine_shard_count(poll->replication->options.engine);
@@ -278,12 +292,25 @@ acknowledged(const ADMIN(ReplicationToken) *token)
     return retrieved < 0 || processed < retrieved ? processed : retrieved;
 }
 
+/* The peer has more shards than we have. */
+static void
+add_beyond(struct poll *poll, const ADMIN(ReplicationToken) *token)
+{
+    struct beyond beyond = {.number = (uint32_t)token->shard_id};
+    markers_read(poll->replication, poll->cluster, token->last_retrieved_message_id, poll->arena,
+                 &beyond.page);
+    poll->has_markers = poll->has_markers || beyond.page.count > 0;
+    vector_push_in(&poll->beyond, poll->arena, beyond);
+}
+
 static void
 add_token(struct poll *poll, const ADMIN(ReplicationToken) *token)
 {
     struct engine *engine = poll->replication->options.engine;
+    if (token->shard_id >= 0 && (uint32_t)token->shard_id >= engine_shard_count(engine))
+        add_beyond(poll, token);
     if (token->shard_id < 0 || (uint32_t)token->shard_id >= engine_shard_count(engine))
-        return; /* the peer has more shards than we have */
+        return;
     uint32_t number = (uint32_t)token->shard_id;
     struct part *part = &poll->parts[route_loop_of_shard(number)];
     struct asked *asked = arena_make(poll->arena, struct asked);
@@ -292,6 +319,7 @@ add_token(struct poll *poll, const ADMIN(ReplicationToken) *token)
         .wanted = {.cluster = poll->cluster,
                    .after = token->last_retrieved_message_id,
                    .acknowledged = acknowledged(token),
+                   .can_resync = poll->can_resync,
                    .rows_max = ROWS_MAX,
                    .bytes_max = BYTES_MAX / poll->part_count},
         .part = part,
@@ -317,7 +345,7 @@ poll_error(const struct poll *poll)
 {
     struct error *err = NULL;
     for (unsigned i = 0; i < poll->part_count; i++) {
-        if (poll->parts[i].has_tasks)
+        if (poll->parts[i].has_tasks || poll->has_markers)
             return NULL;
         if (poll->parts[i].err != NULL && poll->parts[i].err->kind != ERR_CANCELLED)
             err = poll->parts[i].err;
@@ -339,6 +367,7 @@ replication_get_messages(struct rpc_call *call)
     *poll = (struct poll){
         .replication = replication,
         .cluster = cluster_group_find(group, request->cluster_name),
+        .can_resync = request->can_resync,
         .part_count = loop_count(),
         .parts = arena_zalloc(call->arena, loop_count(), sizeof(struct part)),
         .deadline = wait_until(grpc_call_deadline(call->grpc)),
@@ -351,6 +380,8 @@ replication_get_messages(struct rpc_call *call)
     }
     for (size_t i = 0; i < request->n_tokens; i++)
         add_token(poll, request->tokens[i]);
+    if (poll->has_markers)
+        poll->deadline = 0;
     run_parts(poll);
     err = poll_error(poll);
     if (err == NULL) {

@@ -228,6 +228,8 @@ load_failover(struct load_call *call, const struct load_failover *failover, API(
     request->domain_active_cluster_name = presence_make_text(failover->cluster);
     if (failover->attribute != NULL)
         request->active_clusters = load_make_attributes(call->arena, failover->attribute, 1);
+    if (failover->timeout > 0)
+        request->failover_timeout = presence_make_duration(call->arena, failover->timeout);
     API(FailoverDomainResponse) *response = NULL;
     struct error *err =
         SEND(call, "FailoverDomain", &request->base, failover_domain_response, &response);

@@ -71,6 +71,7 @@ struct load_failover {
     const char *cluster;                    /* NULL: the domain itself stays */
     const struct load_attribute *attribute; /* NULL: no attribute moves */
     bool by_update;
+    int64_t timeout; /* seconds that a graceful one has; 0: by force; not by_update */
 };
 must_use struct error *load_failover(struct load_call *call, const struct load_failover *failover,
                                      API(Domain) **domain);

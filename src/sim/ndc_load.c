@@ -1,6 +1,8 @@
 /* ndc_load.c - the client host of the load of several clusters. See ndc_load.h. */
 #include "sim/ndc_load.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -49,6 +51,7 @@ is_known_everywhere(struct ndc_load *load, struct load_clients *clients)
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
             return false;
+        snprintf(load->domain_id, sizeof load->domain_id, "%s", domain->id);
     }
     return true;
 }
@@ -92,8 +95,8 @@ client_main(void *argument)
     struct ndc_load *load = argument;
     const struct ndc_options *options = &load->options;
     unsigned clusters = load->sim->count, each = options->workers;
-    struct ndc_part *parts =
-        memory_zalloc(options->clients + 2 * each * clusters + 2, sizeof *parts);
+    struct ndc_part *parts = memory_zalloc(
+        options->clients + options->witnesses + 2 * each * clusters + 2, sizeof *parts);
     unsigned next = 0;
     register_domain(load);
     for (unsigned i = 0; i < 2 * each * clusters; i++) {
@@ -105,13 +108,22 @@ client_main(void *argument)
         parts[next] = (struct ndc_part){.load = load, .number = i};
         fiber_start("client", ndc_client_main, &parts[next++]);
     }
-    bool has_homes = load->homes != NULL;
+    for (unsigned i = 0; i < options->witnesses; i++) {
+        parts[next] = (struct ndc_part){.load = load, .number = i};
+        fiber_start("witness", ndc_witness_main, &parts[next++]);
+    }
+    bool has_homes = load->homes != NULL, has_grace = options->grace_seconds_max > 0;
     parts[next].load = load;
     if (load->movers_running > 0)
-        fiber_start("mover", has_homes ? ndc_home_mover_main : ndc_mover_main, &parts[next]);
+        fiber_start("mover",
+                    has_homes   ? ndc_home_mover_main
+                    : has_grace ? ndc_grace_mover_main
+                                : ndc_mover_main,
+                    &parts[next]);
     if (has_homes)
         fiber_start("watcher", ndc_home_watcher_main, &parts[next]);
     wait_for(&load->clients_running);
+    wait_for(&load->witnesses_running);
     wait_for(&load->movers_running);
     ndc_audit(load);
     load->is_audited = true;
@@ -129,6 +141,7 @@ ndc_load_start(struct sim *sim, const struct ndc_options *options)
     load->clients_running = options->clients;
     load->workers_running = 2 * options->workers * sim->count;
     load->movers_running = (options->move_pause_max > 0) + options->has_homes;
+    load->witnesses_running = options->witnesses;
     if (options->has_homes)
         load->homes = memory_zalloc(options->workflows_max, sizeof *load->homes);
     host_start(sim->client, client_main, load);

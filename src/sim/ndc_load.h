@@ -15,12 +15,18 @@
  *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
  *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue.
  *
+ * Of graceful failovers (ndc_grace.c), if none of them ran out of time and none was by force:
+ *   6. every one of them is complete, as the history of failovers says; no branch ever forked, no
+ *      run gave way to another: no old version was ever written behind a marker;
+ *   7. a cluster that took a signal has the signal that its sender knew to be taken before.
+ * If some did: their reports name the shards that were missing.
+ *
  * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
- *   6. what a cluster shows of an attribute is active where its version says, and the version never
+ *   8. what a cluster shows of an attribute is active where its version says, and the version never
  *      falls; in the end all clusters show the same, and nothing moved that nobody asked to move;
- *   7. a run belongs to what its start named, or to the region of the cluster that was asked, never
+ *   9. a run belongs to what its start named, or to the region of the cluster that was asked, never
  *      to that of another one; so do the runs after it;
- *   8. every event of a run has a version that its own attribute had: no other one's move moves it,
+ *  10. every event of a run has a version that its own attribute had: no other one's move moves it,
  *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
@@ -36,7 +42,12 @@ struct ndc_options {
     unsigned workflows_max;
     int64_t think_max;
     int64_t move_pause_max; /* between two failovers; 0: the domain stays */
-    bool has_homes;         /* the domain has attributes, and these move */
+    /* Failovers are graceful, with this timeout; 0: by force. */
+    int64_t grace_seconds_max;
+    bool has_force;     /* one in four is by force after all, and timeouts are shorter */
+    bool has_no_rivals; /* nobody else starts the same workflow */
+    unsigned witnesses; /* of causes and effects */
+    bool has_homes;     /* the domain has attributes, and these move */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
@@ -61,7 +72,12 @@ struct ndc_load {
     struct workflow_entry *entries;
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
-    uint64_t calls, acknowledged, failed, failovers, signals, decisions;
+    uint64_t calls, acknowledged, failed, failovers, signals, decisions, resets;
+    /* Of graceful failovers. */
+    uint64_t completed, timed_out;
+    unsigned witnesses_running, testimonies;
+    char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
+    char domain_id[40];
     struct verdict verdict;
     /* With homes. */
     struct ndc_home *homes;                                  /* one for each entry; NULL: without */
@@ -93,10 +109,24 @@ struct ndc_part {
     struct ndc_load *load;
     unsigned number, cluster;
 };
+/* Sleeps for up to so long. */
+void ndc_pass_time(int64_t at_most);
+void ndc_random_id(char *room, size_t size);
+/* Who a worker of a cluster says to be, and the cluster of such a name; -1: it is none. */
+char *ndc_identity(unsigned cluster, struct arena *arena);
+int ndc_cluster_of_identity(const char *identity);
+/* Reads a history by pages and resets the workflow to one of its decisions; asks a cluster to fetch
+ * events once more (ndc_trouble.c). Yield. */
+void ndc_reset(struct ndc_load *load, struct load_clients *clients,
+               const struct workflow_entry *entry);
+void ndc_resend(struct ndc_load *load, struct load_clients *clients,
+                const struct workflow_entry *entry);
 void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);
 void ndc_mover_main(void *part);
+void ndc_grace_mover_main(void *part);
+void ndc_witness_main(void *part);
 /* --- with homes (ndc_homes.c) ---- */
 
 extern const struct load_attribute ndc_attributes[NDC_ATTRIBUTES];

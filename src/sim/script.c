@@ -9,6 +9,7 @@
 
 #define CALL_TIMEOUT   (20 * NS_PER_S)
 #define LIMIT          (3600 * NS_PER_S)
+#define UNFORWARDED    "dcRedirectionPolicy: {policy: noop}\n"
 #define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
 
 struct error *
@@ -143,66 +144,101 @@ static bool
 is_outside_wanted(void *context)
 {
     const struct script *script = context;
-    return script->is_over || script->order != NULL;
+    bool is_due = script->stage->is_due != NULL && script->stage->is_due(script);
+    return script->is_over || script->order != NULL || is_due;
 }
 
-static const struct script_attributes no_attributes = {.is_forwarded = true};
+static void
+do_outside(struct script *script)
+{
+    if (script->order != NULL)
+        script->order(script, script->context);
+    script->order = NULL;
+    if (!script->is_over && script->stage->is_due != NULL && script->stage->is_due(script))
+        script->stage->act(script);
+}
 
 static void
-play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t shards,
-     const struct script_attributes *attributes, void (*run)(struct script *script))
+play(const struct script_stage *stage, unsigned domain_clusters, const char *config)
 {
     struct sim sim;
+    unsigned clusters = stage->clusters;
     sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
-    if (attributes->has_regions)
-        sim_give_regions(&sim);
-    for (unsigned i = 0; i < sim.count; i++) {
-        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
-        sim.hosts[i].shards = i == 0 ? 0 : shards;
-        sim_host_start(&sim.hosts[i]);
-    }
+    const struct script_attributes *attributes =
+        stage->attributes == NULL ? &no_attributes : stage->attributes;
     struct script script = {.sim = &sim,
-                            .run = run,
+                            .run = stage->run,
+                            .stage = stage,
                             .attributes = attributes->all,
                             .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
+    sim.dynamic = stage->dynamic;
+    sim.has_system_domains = stage->has_system_domains;
+    if (attributes->has_regions)
+        sim_give_regions(&sim);
+    if (stage->begin != NULL)
+        stage->begin(&script);
+    for (unsigned i = 0; i < sim.count; i++) {
+        sim.hosts[i].config = arena_format(sim.arena, "%s%s", sim.hosts[i].config, config);
+        sim.hosts[i].shards = stage->shards == NULL ? 0 : stage->shards[i];
+        sim_host_start(&sim.hosts[i]);
+    }
     host_start(sim.client, script_main, &script);
     bool has_ended = true;
     while (has_ended && !script.is_over) {
         has_ended = world_run_until(sim.world, is_outside_wanted, &script, LIMIT);
-        if (script.order != NULL)
-            script.order(&script, script.context);
-        script.order = NULL;
+        do_outside(&script);
     }
     sim_close(&sim);
     EXPECT(has_ended);
 }
 
 void
+script_play_on(const struct script_stage *stage)
+{
+    play(stage, 0, "");
+}
+
+void
+script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = 2, .dynamic = dynamic, .run = run}, 0,
+         is_forwarded ? "" : UNFORWARDED);
+}
+
+void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
-    play(clusters, domain_clusters, "", 0, &no_attributes, run);
+    play(&(struct script_stage){.clusters = clusters, .run = run}, domain_clusters, "");
+}
+
+void
+script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                        void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = clusters, .has_system_domains = true, .run = run},
+         domain_clusters, "");
 }
 
 void
 script_play_uneven(uint32_t shards, void (*run)(struct script *script))
 {
-    play(2, 0, "", shards, &no_attributes, run);
+    uint32_t all[] = {0, shards};
+    script_play_on(&(struct script_stage){.clusters = 2, .shards = all, .run = run});
 }
-
-#define NOTHING_FORWARDED "dcRedirectionPolicy: {policy: noop}\n"
 
 void
 script_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
-    play(clusters, 0, NOTHING_FORWARDED, 0, &no_attributes, run);
+    play(&(struct script_stage){.clusters = clusters, .run = run}, 0, UNFORWARDED);
 }
 
 void
 script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
                        void (*run)(struct script *script))
 {
-    play(clusters, 0, attributes->is_forwarded ? "" : NOTHING_FORWARDED, 0, attributes, run);
+    play(&(struct script_stage){.clusters = clusters, .attributes = attributes, .run = run}, 0,
+         attributes->is_forwarded ? "" : UNFORWARDED);
 }
 
 /* --- clients ---- */

@@ -30,9 +30,29 @@ struct script {
     bool is_over;
     void (*order)(struct script *script, void *context); /* to be done; NULL: nothing */
     void *context;
+    const struct script_stage *stage;
 };
+/* What a script is played on, if not on the usual. */
+struct script_stage {
+    unsigned clusters;
+    const uint32_t *shards; /* of each cluster; NULL: the usual */
+    const char *dynamic;    /* settings of all clusters; NULL: the usual */
+    bool has_system_domains;
+    const struct script_attributes *attributes; /* of the domain; NULL: none */
+    void (*run)(struct script *script);
+    /* Outside of all hosts, when everything is there and before anything runs; NULL: nothing. */
+    void (*begin)(struct script *script);
+    /* Asked between the steps of the world, and done when it says so. NULL: never. */
+    bool (*is_due)(const struct script *script);
+    void (*act)(struct script *script);
+    void *test; /* the test's own */
+};
+void script_play_on(const struct script_stage *stage);
 /* Runs it in a group of `clusters`; the domain is there, active in cluster 0, everywhere known. */
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
+/* The same, in a group whose clusters have the domains of system workflows. */
+void script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                             void (*run)(struct script *script));
 /* The same, in a group of two whose second cluster has another number of shards. */
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
 /* The same, and the domain has attributes. has_regions: sim_give_regions. */
@@ -46,6 +66,8 @@ void script_play_attributes(unsigned clusters, const struct script_attributes *a
                             void (*run)(struct script *script));
 /* The same, in a group whose clusters pass no calls on. */
 void script_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
+/* The same in a group of two, with dynamic settings of both. */
+void script_play_set(const char *dynamic, bool is_forwarded, void (*run)(struct script *script));
 
 /* Calls; must go well unless they return the error. */
 #define script_call(script, cluster, path, request, type, response)                                \

@@ -16,6 +16,13 @@
 #define REGION_VERSION   5 /* of the first region; those of clusters are below */
 
 /* Not in order, as in the samples that people start from. */
+/* Users are made by starts, cities are not. */
+#define ENTITY_TYPES                                                                               \
+    "entities:\n"                                                                                  \
+    "  types:\n"                                                                                   \
+    "    user: {source: custom.user-location-provider, unknownKeys: create}\n"                     \
+    "    city: {}\n"
+
 static const int initial_versions[SIM_GROUP_MAX] = {1, 0, 2};
 
 /* What one life of a host consists of; all of it is in the host's memory. */
@@ -86,6 +93,7 @@ life_begin(struct life *life, struct sim_host *host)
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
         .skips_time = host->sim->skips_time,
+        .echo = host->sim->echo,
     };
     return server_start(&options, life->arena, &life->server);
 }
@@ -209,6 +217,8 @@ group_config(struct arena *arena, unsigned current, unsigned count, const char *
                      "%s%s"
                      "  clusterGroup:\n",
                      SIM_GROUP_INCREMENT, current, has_regions ? "  regions:\n" : "", regions);
+    if (has_regions)
+        text = arena_format(arena, "%s%s", ENTITY_TYPES, text);
     for (unsigned i = 0; i < count; i++)
         text = arena_format(arena,
                             "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "

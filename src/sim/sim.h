@@ -44,6 +44,7 @@ struct sim {
     const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
     size_t transfers_max, alarms_max; /* of each shard, in memory; 0: a default */
     bool has_system_domains;          /* of system workflows */
+    unsigned echo;                    /* replication/runs_in.h; 0: none */
     bool skips_time; /* hosts have one loop each, and jump when everything waits for timers */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct host *client; /* where a test's clients run; never crashes */
@@ -56,8 +57,8 @@ void sim_open_cluster(struct sim *sim, const struct world_options *options, unsi
 /* A world with a group of `count` clusters of one host each. Nothing runs yet. */
 void sim_open_group(struct sim *sim, const struct world_options *options, unsigned count,
                     unsigned loops);
-/* Each cluster of the group lies in a region of its own: cluster i in "region<i>". Before hosts
- * start. */
+/* Each cluster of the group lies in a region of its own: cluster i in "region<i>"; and there are
+ * entities of the types "user" and "city". Before hosts start. */
 void sim_give_regions(struct sim *sim);
 /* The cluster becomes cluster0 of a group of two; nobody runs the other one. Before hosts start. */
 void sim_be_one_of_two(struct sim *sim);

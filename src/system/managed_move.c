@@ -1,5 +1,6 @@
 /* managed_move.c - moves a batch of domains. See managed.h. It can be done again: what is where it
  * belongs is left alone. */
+#include "api/api.h"
 #include "api/diagnose.h"
 #include "domain/attributes.h"
 #include "domain/domains.h"
@@ -8,7 +9,8 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define REASON "managed failover"
+#define REASON        "managed failover"
+#define FAILOVER_PATH "/uber.cadence.api.v1.DomainAPI/FailoverDomain"
 
 /* The attributes that are elsewhere; NULL: none. */
 static API(ActiveClusters) *
@@ -31,6 +33,23 @@ find_attributes(const struct managed_move *move, const API(Domain) *domain, stru
     return attributes_write(&wanted, arena);
 }
 
+/* It begins where it goes to. One that is under way goes on. */
+static struct error *
+move_gracefully(const struct system_task *task, const API(FailoverDomainRequest) *request,
+                const char *target)
+{
+    const struct system_parts *parts = task->parts;
+    if (parts->api == NULL || strcmp(target, parts->group->current->name) == 0) {
+        struct error *err = parts->api == NULL
+                                ? NULL
+                                : api_check_graceful(parts->api, request->domain_name, task->arena);
+        return err != NULL ? err : domains_failover(parts->domains, request, task->arena, NULL);
+    }
+    API(FailoverDomainResponse) *response = NULL;
+    return api_ask_cluster(parts->api, target, FAILOVER_PATH, &request->base, task->arena,
+                           API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
+}
+
 static struct error *
 move_domain(const struct system_task *task, const struct managed_move *move)
 {
@@ -49,7 +68,11 @@ move_domain(const struct system_task *task, const struct managed_move *move)
         request->failover_timeout = presence_make_duration(task->arena, move->timeout);
     bool has_moved =
         request->domain_active_cluster_name[0] == '\0' && request->active_clusters == NULL;
-    return has_moved ? NULL : domains_failover(task->parts->domains, request, task->arena, NULL);
+    if (has_moved)
+        return NULL;
+    if (move->timeout > 0)
+        return move_gracefully(task, request, move->target);
+    return domains_failover(task->parts->domains, request, task->arena, NULL);
 }
 
 /* Of the older kinds a domain goes only where its workers are. */

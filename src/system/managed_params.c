@@ -184,10 +184,6 @@ managed_read_params(struct slice input, enum managed_kind kind, struct arena *ar
         params->source_count = 1;
     }
     fill_usual(params);
-    if (params->timeout > 0)
-        return error_new(arena, ERR_BAD_REQUEST,
-                         "Graceful failover is not offered yet; leave out the failover timeout to "
-                         "fail over at once.");
     return is_failover ? check_clusters(params, kind == KIND_FAILOVER_V2, arena) : NULL;
 }
 

@@ -150,18 +150,17 @@ def test_domains_are_failed_over_from_the_cluster_that_takes_them(binary, folder
         wait_active(clusters, NAMES, THERE)
 
 
-def test_a_graceful_failover_is_refused_and_changes_nothing(binary, folder):
+@support.proves("F-043")
+def test_with_a_timeout_domains_are_failed_over_gracefully(binary, folder):
     with group_test.group(binary, folder, 2) as clusters:
         server = clusters[0]
-        register(clusters, NAMES[:1], IsManagedByCadence="true")
-        failover(server, "start", *from_to(HERE, THERE, "--failover_timeout_seconds", "30"))
-        named = ("--workflow_id", "cadence-failover-manager")
-        support.wait_until(
-            lambda: "Graceful failover is not offered yet"
-            in system(server, "show", "--print_full", *named),
-            "the failover to fail",
-        )
-        assert active(server, NAMES[:1]) == [HERE]
+        register(clusters, NAMES, IsManagedByCadence="true")
+        failover(server, "start", *from_to(HERE, THERE, "--failover_timeout_seconds", "60"))
+        done = wait_state(server, "complete")
+        assert done["SuccessDomains"] == NAMES, done
+        wait_active(clusters, NAMES, THERE)
+        code, out, err = support.cadence(clusters[1], NAMES[0], "domain", "describe")
+        assert code == 0 and '"failoverType":"Grace"' in out.replace("\\", ""), out + err
 
 
 def poll(cluster, name):

@@ -71,7 +71,12 @@
     X(lists_of_a_time_that_has_not_been_are_made_anew)                                             \
     X(a_history_that_was_just_written_is_recalled_as_it_is_stored)                                 \
     X(what_is_not_durable_is_not_recalled)                                                         \
-    X(histories_in_memory_are_bounded)
+    X(histories_in_memory_are_bounded)                                                             \
+    X(a_drain_is_told_behind_the_last_event)                                                       \
+    X(a_marker_that_is_due_is_put_by_the_next_owner)                                               \
+    X(a_drain_that_nobody_heard_is_told_by_who_takes_the_shard)                                    \
+    X(a_marker_of_what_moved_again_is_not_put)                                                     \
+    X(no_event_follows_a_marker_on_a_host_with_older_domains)
 
 #define X(title) void case_##title(struct rig *rig);
 SHARD_CASES(X)
@@ -79,6 +84,12 @@ SHARD_CASES(X)
 
 /* Makes every commit slow. */
 void case_slow(struct rig *rig, int64_t nanoseconds);
+/* The cluster is east of the sample group; "moving" is a domain that is active there. */
+void case_open_group(struct rig *rig);
+/* It moves, by force. */
+void case_move_to(struct domains *domains, int cluster, struct arena *arena);
+/* What the store has of the shard. */
+const STORED(ShardRecord) *case_stored_record(struct rig *rig);
 /* Another owner takes the shard, and lets go. */
 void case_overtake(struct rig *rig);
 

@@ -6,9 +6,8 @@
 
 /* --- a domain that moves ---- */
 
-/* The cluster is east of the sample group; "moving" is a domain that is active there. */
-static void
-open_group(struct rig *rig)
+void
+case_open_group(struct rig *rig)
 {
     struct domains_options options = {
         .store = rig->store, .group = sample_group(EAST), .dynamic = rig->dynamic};
@@ -24,8 +23,8 @@ open_group(struct rig *rig)
     rig->domain_id = arena_text(rig->arena, domains_find_name(rig->domains, "moving")->id);
 }
 
-static void
-move_to(struct domains *domains, int cluster, struct arena *arena)
+void
+case_move_to(struct domains *domains, int cluster, struct arena *arena)
 {
     API(FailoverDomainRequest) *request = sample_failover(sample_names[cluster], NULL, arena);
     request->domain_name = (char *)"moving";
@@ -42,8 +41,8 @@ touch(struct rig *rig)
     EXPECT_OK(domains_update(rig->domains, request, rig->arena, NULL));
 }
 
-static const STORED(ShardRecord) *
-stored_record(struct rig *rig)
+const STORED(ShardRecord) *
+case_stored_record(struct rig *rig)
 {
     STORED(ShardRecord) *record = message_new(rig->arena, STORED_TYPE(shard_record));
     struct scan scan = {
@@ -61,12 +60,12 @@ stored_record(struct rig *rig)
 void
 case_a_change_of_a_domain_is_in_the_log_before_a_step_that_saw_it(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
     case_slow(rig, 20 * NS_PER_MS);
     for (int i = 0; i < 4; i++) {
-        move_to(rig->domains, i % 2 == 0 ? WEST : EAST, rig->arena);
+        case_move_to(rig->domains, i % 2 == 0 ? WEST : EAST, rig->arena);
         uint64_t version = domains_notification_version(rig->domains);
         struct error *err = rig_signal(rig, "wf", rig->arena);
         if (i % 2 == 0)
@@ -74,7 +73,7 @@ case_a_change_of_a_domain_is_in_the_log_before_a_step_that_saw_it(struct rig *ri
         else
             EXPECT_OK(err);
         /* The answer, a refusal too, stands on the change: it is durable in the shard by now. */
-        EXPECT_EQ(stored_record(rig)->domain_version, version);
+        EXPECT_EQ(case_stored_record(rig)->domain_version, version);
         EXPECT_EQ(shard_domain_version(rig->shard), version);
     }
 }
@@ -82,31 +81,32 @@ case_a_change_of_a_domain_is_in_the_log_before_a_step_that_saw_it(struct rig *ri
 void
 case_failovers_are_handled_once_also_over_a_restart(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
-    EXPECT_EQ(stored_record(rig)->failovers, 0); /* being registered is none */
-    move_to(rig->domains, WEST, rig->arena);
+    EXPECT_EQ(case_stored_record(rig)->failovers, 0); /* being registered is none */
+    case_move_to(rig->domains, WEST, rig->arena);
     touch(rig);
-    move_to(rig->domains, EAST, rig->arena);
-    rig_wait(stored_record(rig)->failovers == 2);
+    case_move_to(rig->domains, EAST, rig->arena);
+    rig_wait(case_stored_record(rig)->failovers == 2);
     for (int i = 0; i < 3; i++) { /* moves while nobody has the shard */
         shard_close(rig->shard);
-        move_to(rig->domains, i % 2 == 0 ? NORTH : EAST, rig->arena);
+        case_move_to(rig->domains, i % 2 == 0 ? NORTH : EAST, rig->arena);
         touch(rig);
         rig_take(rig);
-        rig_wait(stored_record(rig)->failovers == (uint64_t)i + 3);
-        EXPECT_EQ(stored_record(rig)->domain_version, domains_notification_version(rig->domains));
+        rig_wait(case_stored_record(rig)->failovers == (uint64_t)i + 3);
+        EXPECT_EQ(case_stored_record(rig)->domain_version,
+                  domains_notification_version(rig->domains));
     }
     rig_restart(rig);
     rig_sleep(10 * NS_PER_MS);
-    EXPECT_EQ(stored_record(rig)->failovers, 5);
+    EXPECT_EQ(case_stored_record(rig)->failovers, 5);
 }
 
 /* Another host writes; this one has not looked yet. */
 void
 case_a_shard_is_not_taken_before_its_domains_are_known(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
     struct domains_options options = {.store = rig->store,
@@ -119,9 +119,9 @@ case_a_shard_is_not_taken_before_its_domains_are_known(struct rig *rig)
     there.domains = others;
     struct shard *shard = shard_new(&there);
     EXPECT_OK(shard_take(shard, rig->arena));
-    move_to(others, WEST, rig->arena);
+    case_move_to(others, WEST, rig->arena);
     uint64_t version = domains_notification_version(others);
-    rig_wait(stored_record(rig)->domain_version == version);
+    rig_wait(case_stored_record(rig)->domain_version == version);
     EXPECT(domains_notification_version(rig->domains) < version);
     /* It was overtaken; when it takes the shard again it must not write with the old version. */
     struct error *err = rig_signal(rig, "wf", rig->arena);
@@ -136,7 +136,7 @@ case_a_shard_is_not_taken_before_its_domains_are_known(struct rig *rig)
 void
 case_changes_that_come_while_one_is_stored_are_stored_together(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
     rig_sleep(50 * NS_PER_MS);
     struct view *view = &rig->shard->tenure->view;
@@ -149,7 +149,7 @@ case_changes_that_come_while_one_is_stored_are_stored_together(struct rig *rig)
     rig_wait(view->handled == view->known &&
              writer_durable(rig->shard->tenure->writer) >= before + 2);
     EXPECT_EQ(writer_newest(rig->shard->tenure->writer), before + 2);
-    EXPECT_EQ(stored_record(rig)->failovers, 20);
+    EXPECT_EQ(case_stored_record(rig)->failovers, 20);
     shard_close(rig->shard); /* its view is ahead of the store, no other shard may follow it */
     rig->shard = NULL;
 }
@@ -157,7 +157,7 @@ case_changes_that_come_while_one_is_stored_are_stored_together(struct rig *rig)
 void
 case_a_step_without_room_does_not_see_a_change(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig->options.batches_max = 1;
     rig_take(rig);
     struct tenure *tenure = rig->shard->tenure;
@@ -193,11 +193,11 @@ only_row(struct rig *rig)
 void
 case_a_task_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
     rig_wait(rig->tasks.count == 1);
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     EXPECT_KIND(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena),
                 ERR_DOMAIN_NOT_ACTIVE);
     EXPECT_EQ(only_row(rig)->state, TRANSFER_HELD);
@@ -209,7 +209,7 @@ case_a_task_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
     rig_sleep(50 * NS_PER_MS);
     EXPECT_EQ(rig->tasks.count, 0);
     int64_t began = clock_monotonic();
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     rig_wait(rig->tasks.count == 1);
     EXPECT(clock_monotonic() - began < NS_PER_S); /* at once, not when somebody tries again */
     EXPECT_OK(rig_start_decision(rig, rig->tasks.items[0], "poll", rig->arena));
@@ -219,7 +219,7 @@ case_a_task_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 void
 case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig->isolation_group = "zone";
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
@@ -228,12 +228,12 @@ case_a_stored_task_of_a_domain_that_moved_away_comes_back_to_its_shard(struct ri
     shard_task_done(rig->shard, stored.range_id, stored.row); /* its list has stored it */
     rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
     stored.row = stored.range_id = 0;
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     EXPECT_KIND(rig_start_decision(rig, &stored, "poll", rig->arena), ERR_DOMAIN_NOT_ACTIVE);
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), 1); /* now the list may forget it */
     rig_restart(rig);
     EXPECT_EQ(rig->tasks.count, 0);
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     rig_wait(rig->tasks.count == 1);
     const struct task *again = rig->tasks.items[0];
     EXPECT(again->row != 0 && again->schedule_id == stored.schedule_id);
@@ -275,7 +275,7 @@ void
 case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
 {
     enum { RUNS = 30 };
-    open_group(rig);
+    case_open_group(rig);
     register_staying(rig);
     rig->options.transfers_max = 8;
     rig_take(rig);
@@ -283,7 +283,7 @@ case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
         EXPECT_OK(
             rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 100, rig->arena, NULL));
     rig_wait(rig->tasks.count == 8);
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     for (size_t i = 0; i < 8; i++)
         EXPECT_KIND(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena),
                     ERR_DOMAIN_NOT_ACTIVE);
@@ -293,7 +293,7 @@ case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
     expect_others_served(rig, "second");
     size_t before = rig->tasks.count;
     EXPECT_EQ(rig_rows(rig, ROW_TRANSFER), RUNS);
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     for (size_t i = before; i < before + RUNS; i++) { /* they need room one after the other */
         rig_wait(rig->tasks.count > i);
         EXPECT_OK(rig_start_decision(rig, rig->tasks.items[i], "poll", rig->arena));
@@ -310,14 +310,14 @@ case_rows_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
 void
 case_an_alarm_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 {
-    open_group(rig);
+    case_open_group(rig);
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 1, rig->arena, NULL));
     rig_wait(rig->tasks.count == 1);
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     rig_wait(rig->shard->tenure->alarms.held_count == 1); /* when it rings */
     int64_t began = clock_monotonic();
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     struct rig_run run = {.is_open = true};
     while (run.is_open && clock_monotonic() - began < 60 * NS_PER_S) {
         rig_sleep(NS_PER_MS);
@@ -345,7 +345,7 @@ void
 case_alarms_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
 {
     enum { RUNS = 30 };
-    open_group(rig);
+    case_open_group(rig);
     register_staying(rig);
     const char *moving = rig->domain_id;
     const char *staying = arena_text(rig->arena, domains_find_name(rig->domains, "staying")->id);
@@ -353,7 +353,7 @@ case_alarms_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
     rig_take(rig);
     for (int i = 0; i < RUNS; i++)
         EXPECT_OK(rig_start(rig, arena_format(rig->arena, "wf-%d", i), "one", 2, rig->arena, NULL));
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     rig_sleep(5 * NS_PER_S);
     rig->domain_id = staying;
     EXPECT_OK(rig_start(rig, "other", "one", 1, rig->arena, NULL));
@@ -363,7 +363,7 @@ case_alarms_that_wait_for_their_domain_leave_room_for_others(struct rig *rig)
     EXPECT(map64_count(alarms->by_row) <= 8); /* none is tried again and again */
     EXPECT_EQ(rig_rows(rig, ROW_TIMER), RUNS + 1);
     rig->domain_id = moving;
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     for (int i = 0; i < RUNS; i++)
         wait_timed_out(rig, arena_format(rig->arena, "wf-%d", i));
 }
@@ -408,15 +408,15 @@ void
 case_work_of_a_domain_that_moved_away_waits_until_it_is_back(struct rig *rig)
 {
     struct count_errands count = {0};
-    open_group(rig);
+    case_open_group(rig);
     rig->options.errands = (struct errand_port){.run = count_errand, .context = &count};
     rig_take(rig);
     shard_run_errands(rig->shard);
-    move_to(rig->domains, WEST, rig->arena);
+    case_move_to(rig->domains, WEST, rig->arena);
     put_errand(rig, NULL);
     rig_wait(only_row(rig)->state == TRANSFER_HELD);
     EXPECT_EQ(count.runs, 0);
-    move_to(rig->domains, EAST, rig->arena);
+    case_move_to(rig->domains, EAST, rig->arena);
     rig_wait(count.runs == 1);
     rig_wait(rig_rows(rig, ROW_TRANSFER) == 0);
 }
@@ -426,7 +426,7 @@ void
 case_work_waits_for_the_attribute_of_its_run(struct rig *rig)
 {
     struct count_errands count = {0};
-    open_group(rig);
+    case_open_group(rig);
     API(RegisterDomainRequest) *request =
         sample_register(EAST, "city.a:west,city.b:east", rig->arena);
     request->name = (char *)"split";

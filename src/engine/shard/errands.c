@@ -179,6 +179,8 @@ errand_ended(const struct errand_walk *walk, const struct error *err)
     struct transfer *transfer = map64_get(tenure->outbox.known, walk->errand.row);
     if (transfer != NULL)
         transfer->cursor = walk->errand.cursor; /* what lies behind it is done */
+    if (err != NULL && err->kind == ERR_DOMAIN_NOT_ACTIVE)
+        mark("errand_not_active"); /* it failed for nobody: whoever comes next does it */
     if (transfer != NULL && err != NULL && !transfer_is_active(tenure, transfer)) {
         transfer_hold(tenure, transfer);
     } else if (transfer != NULL && err != NULL) {

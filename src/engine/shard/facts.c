@@ -2,7 +2,7 @@
  *
  * Two runs of one step may belong to different places: the run of the wish, and one that a start
  * begins. A run that goes on as another one takes along what it belongs to. */
-#include "domain/active.h"
+#include "domain/drain.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -15,11 +15,27 @@ find_domain(const void *context, const char *name)
 }
 
 static struct active_cluster
+find_active(const void *context, const struct domain *domain,
+            const struct cluster_attribute *attribute)
+{
+    return domains_active_run(context, domain, attribute, -1);
+}
+
+static struct active_cluster
 active_for(const struct shard *shard, const struct domain *domain,
            const API(ActiveClusterSelectionPolicy) *policy, int64_t last_version)
 {
     struct cluster_attribute attribute = cluster_attribute_of(policy);
-    return domain_active_run(domain, &attribute, last_version, shard->options.group);
+    struct active_cluster active =
+        domains_active_run(shard->options.domains, domain, &attribute, last_version);
+#ifdef CADENZA_PLANT_old_version_after_marker
+    const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
+    if (drain != NULL && active.status == ACTIVE_ELSEWHERE) {
+        active.status = ACTIVE_HERE;
+        active.failover_version = drain->previous_failover_version;
+    }
+#endif
+    return active;
 }
 
 struct error *
@@ -101,6 +117,7 @@ fill_facts(struct tenure *tenure, const struct domain *domain, const struct run 
         .alarm_time_min = tenure->alarms.level,
         .find_domain = find_domain,
         .find_domain_context = shard->options.domains,
+        .find_active = find_active,
         .take_turn = pace_take,
         .take_turn_context = tenure,
     };

@@ -4,9 +4,10 @@
  * Where the domain is active now, what others had begun with a run is settled (settle.c), so that a
  * worker here gets its decision without waiting for a timeout. Where it is not any more, what was
  * taken while a decision was started is written down with the version that is given up, so that the
- * next cluster hears of it. The list of the open runs is that of the current-run records. Nothing
- * depends on the walk: a run that it does not reach, since the shard is lost, is settled by its
- * next step or by the events that come for it. */
+ * next cluster hears of it. The list of the open runs is that of the current-run records. Going on
+ * here does not depend on the walk: a run that it does not reach, since the shard is lost, is
+ * settled by its next step or by the events that come for it. A marker does: it is put when the
+ * walk has been through all of them (markers.c). */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
@@ -15,12 +16,14 @@
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define PAGE_ROWS  256
-#define ROOM_DELAY NS_PER_MS /* until there is room for another commit */
+#define PAGE_ROWS   256
+#define ROOM_DELAY  NS_PER_MS        /* until there is room for another commit */
+#define RETRY_DELAY (50 * NS_PER_MS) /* of a walk that a marker waits for */
 
 struct handover {
     struct tenure *tenure;
     const char *domain_id;
+    uint64_t order;      /* of the newest marker when it began */
     struct arena *arena; /* of one page */
 };
 
@@ -81,8 +84,10 @@ visit(struct handover *handover, const char *workflow_id, const char *run_id)
     if (err == NULL)
         err = workflow_load_run(tenure, workflow, run_id, handover->arena, &loaded);
     bool is_there = err == NULL && !tenure->is_over && loaded != NULL && run_is_open(loaded->run) &&
-                    !run_is_zombie(loaded->run) && writer_has_room(tenure->writer);
-    if (is_there) {
+                    !run_is_zombie(loaded->run);
+    if (is_there && !writer_has_room(tenure->writer)) {
+        err = error_new(handover->arena, ERR_UNAVAILABLE, "too many changes are waiting");
+    } else if (is_there) {
         NO_YIELD
         {
             err = hand_over(handover, workflow, loaded);
@@ -107,7 +112,7 @@ has_stayed(const struct handover *handover, const STORED(CurrentRecord) *record)
         attribute = (struct cluster_attribute){record->cluster_attribute->scope,
                                                record->cluster_attribute->name};
     struct active_cluster active =
-        domain_active_run(domain, &attribute, record->last_write_version, options->group);
+        domains_active_run(options->domains, domain, &attribute, record->last_write_version);
     const struct cluster *writer =
         cluster_group_of_version(options->group, record->last_write_version);
     bool is_there = writer != NULL && strcmp(writer->name, active.cluster_name) == 0;
@@ -170,30 +175,128 @@ walk(struct handover *handover)
     return err;
 }
 
+/* All runs are handed over: what has to come behind that may come. */
+static struct error *
+put_markers(struct handover *handover)
+{
+    struct tenure *tenure = handover->tenure;
+    struct error *err = NULL;
+    while (err == NULL && !tenure->is_over && !writer_has_room(tenure->writer))
+        err = fiber_sleep(ROOM_DELAY, handover->arena);
+    if (err == NULL && !tenure->is_over)
+        markers_put(tenure, handover->domain_id, handover->order, handover->arena);
+    return err;
+}
+
+/* Until it has been through all, if a marker waits for that. */
+static void
+handover_run(struct handover *handover)
+{
+    struct tenure *tenure = handover->tenure;
+#ifdef CADENZA_PLANT_marker_before_last_event
+    markers_put(tenure, handover->domain_id, handover->order, handover->arena);
+#endif
+    while (!tenure->is_over) {
+        struct error *err = walk(handover);
+        if (err == NULL)
+            err = put_markers(handover);
+        if (err == NULL || tenure->is_over)
+            return;
+        log_debug(tenure->shard->options.log, "runs of a domain that moved are settled later",
+                  log_error(err));
+        if (!markers_has(tenure, handover->domain_id))
+            return;
+        figures_marker_failed(tenure->shard);
+        err = fiber_sleep(RETRY_DELAY, handover->arena);
+        if (err != NULL)
+            return; /* the host goes; the record says that it is due */
+    }
+}
+
 static void
 handover_fiber(void *argument)
 {
     struct handover *handover = argument;
     struct tenure *tenure = handover->tenure;
-    struct error *err = walk(handover);
-    if (err != NULL && !tenure->is_over)
-        log_debug(tenure->shard->options.log, "runs of a domain that moved are settled later",
-                  log_error(err));
+    handover_run(handover);
     arena_free(handover->arena);
     memory_free(handover);
     tenure_leave(tenure);
 }
 
 void
+handover_start(struct tenure *tenure, const char *domain_id)
+{
+    size_t size = strlen(domain_id) + 1;
+    struct handover *handover = memory_zalloc(1, sizeof *handover + size);
+    handover->tenure = tenure;
+    handover->domain_id = memcpy(handover + 1, domain_id, size);
+    handover->order = tenure->markers.newest;
+    handover->arena = arena_new(0);
+    tenure_start_fiber(tenure, "shard handover", handover_fiber, handover);
+}
+
+void
 handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version)
 {
     /* The version that the failover found. */
-    if ((uint64_t)domain->record->failover_notification_version < version)
+    if ((uint64_t)domain->record->failover_notification_version >= version)
+        handover_start(tenure, domain->id);
+}
+
+/* ---- entities have moved ---- */
+
+/* The next domain that has entities, in order of name; false: there is none. */
+static bool
+next_domain(const struct shard_options *options, const char **after, const char **id,
+            struct arena *arena)
+{
+    struct domain *domain = NULL;
+    while (domains_list(options->domains, *after, &domain, 1) == 1) {
+        *after = arena_text(arena, domain->name);
+        if (domain_is_active_active(domain)) {
+            *id = arena_text(arena, domain->id);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+walk_domains(struct handover *handover)
+{
+    struct tenure *tenure = handover->tenure;
+    scoped(arena_drop) struct arena *names = arena_new(0);
+    const char *after = "";
+    struct error *err = NULL;
+    while (err == NULL && !tenure->is_over &&
+           next_domain(&tenure->shard->options, &after, &handover->domain_id, names))
+        err = walk(handover);
+    if (err != NULL && !tenure->is_over)
+        log_debug(tenure->shard->options.log, "runs of entities that moved are settled later",
+                  log_error(err));
+}
+
+static void
+entities_fiber(void *argument)
+{
+    struct tenure *tenure = argument;
+    struct handover handover = {.tenure = tenure, .arena = arena_new(0)};
+    while (tenure->view.is_walk_due && !tenure->is_over) {
+        tenure->view.is_walk_due = false;
+        walk_domains(&handover);
+    }
+    tenure->view.is_walking = false;
+    arena_free(handover.arena);
+    tenure_leave(tenure);
+}
+
+void
+handover_begin_entities(struct tenure *tenure)
+{
+    tenure->view.is_walk_due = true;
+    if (tenure->view.is_walking)
         return;
-    size_t size = strlen(domain->id) + 1;
-    struct handover *handover = memory_zalloc(1, sizeof *handover + size);
-    handover->tenure = tenure;
-    handover->domain_id = memcpy(handover + 1, domain->id, size);
-    handover->arena = arena_new(0);
-    tenure_start_fiber(tenure, "shard handover", handover_fiber, handover);
+    tenure->view.is_walking = true;
+    tenure_start_fiber(tenure, "shard handover of entities", entities_fiber, tenure);
 }

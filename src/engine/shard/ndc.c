@@ -186,8 +186,10 @@ count_applied(const struct incoming *incoming, const struct incoming_step *step)
 {
     struct shard *shard = incoming->tenure->shard;
     figures_foreign(shard, FIGURE_APPLIED);
-    if (incoming->verdict.place == BATCH_FORKS)
+    if (incoming->verdict.place == BATCH_FORKS) {
+        mark("history_forked");
         figures_foreign(shard, FIGURE_FORKED);
+    }
     if (incoming->verdict.is_switch)
         figures_foreign(shard, FIGURE_SWITCHED);
     if (step->suppressed.mutation != NULL || (!step->is_side && !step->target_is_current))

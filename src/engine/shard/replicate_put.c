@@ -13,6 +13,7 @@
 #include "wire/thrift.h"
 
 #define TYPE_EVENTS   CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_EVENTS
+#define TYPE_MARKER   CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_MARKER
 #define TYPE_ACTIVITY CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_ACTIVITY
 
 /* The clusters of the domain but this one, a bit each. */
@@ -69,6 +70,26 @@ replicate_encode(const STORED(ReplicationRow) *row, uint64_t number,
     task->creation_time = presence_make_timestamp(arena, row->created_time);
     task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES);
     task->history_task_v2_attributes = attributes;
+    return message_encode(arena, &task->base);
+}
+
+struct slice
+replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number, struct arena *arena)
+{
+    const STORED(FailoverMarker) *marker = row->marker;
+    ADMIN(FailoverMarkerAttributes) *attributes =
+        message_new(arena, ADMIN_TYPE(failover_marker_attributes));
+    attributes->domain_id = row->domain_id;
+    attributes->failover_version = marker->failover_version;
+    attributes->creation_time = presence_make_timestamp(arena, marker->creation_time);
+    attributes->scope = marker->scope;
+    attributes->name = marker->name;
+    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
+    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_FAILOVER_MARKER);
+    task->source_task_id = (int64_t)number;
+    task->creation_time = presence_make_timestamp(arena, row->created_time);
+    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_FAILOVER_MARKER_ATTRIBUTES);
+    task->failover_marker_attributes = attributes;
     return message_encode(arena, &task->base);
 }
 
@@ -172,6 +193,7 @@ put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
     if (begun != NULL)
         row->begun = make_begin(other->run, begun, arena);
     uint64_t number = take_number(commit->tenure);
+    row->index = commit->tenure->replicating.index_next++;
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
               message_encode(arena, &row->base));
     keep_replica(commit->tenure, number, clusters,
@@ -195,6 +217,7 @@ put_activity_row(struct tenure *tenure, const struct run *run, int64_t schedule_
     }
     STORED(ReplicationRow) *row = new_row(run, TYPE_ACTIVITY, arena);
     row->schedule_id = schedule_id;
+    row->index = replicating->index_next++;
     uint64_t number = take_number(tenure);
     struct slice bytes = message_encode(arena, &row->base);
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena), bytes);
@@ -236,4 +259,22 @@ replicate_put(const struct step_batch *commit)
             put_activity_row(commit->tenure, part->run, effects->activities[j], clusters,
                              commit->batch);
     }
+}
+
+void
+replicate_put_marker(struct tenure *tenure, const struct domain *domain,
+                     STORED(FailoverMarker) *marker, struct batch *batch)
+{
+    struct arena *arena = batch->arena;
+    uint64_t clusters = other_clusters(tenure, domain);
+    STORED(ReplicationRow) *row = message_new(arena, STORED_TYPE(replication_row));
+    row->format = RUN_RECORD_FORMAT;
+    row->type = TYPE_MARKER;
+    row->domain_id = marker->domain_id;
+    row->created_time = clock_wall();
+    row->marker = marker;
+    uint64_t number = take_number(tenure);
+    batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
+              message_encode(arena, &row->base));
+    keep_replica(tenure, number, clusters, replicate_encode_marker(row, number, arena));
 }

@@ -62,8 +62,9 @@ tenure_must_settle(const struct tenure *tenure, const struct run *run, const str
            settle_is_needed(run) && !has_stayed(tenure, run, facts);
 }
 
-/* Whatever this cluster took under its last version is written with that one: it may be no more
- * than what the next cluster has heard of already. */
+/* What this cluster took under its last version and did not write yet is written with that one: it
+ * may be no more than what the next cluster has heard of already. Where a marker was put there is
+ * nothing of the kind. */
 ticket_t
 tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_run *loaded,
               const struct facts *facts, bool has_news, struct arena *arena)
@@ -74,7 +75,7 @@ tenure_settle(struct tenure *tenure, struct workflow *workflow, struct loaded_ru
     *own = *facts;
     struct step step = begin_step(workflow, loaded, own, arena);
     const struct cluster *writer = cluster_group_of_version(group, run_last_version(run));
-    bool was_ours = run_has_started_decision(run) && writer == group->current;
+    bool was_ours = run_has_buffered(run) && writer == group->current;
     if (was_ours) {
         own->event_version = run_last_version(run);
         command_close_decision(&step);

@@ -94,6 +94,8 @@ shard_lose(struct tenure *tenure, const struct error *failure)
              log_number("shard-range-id", (int64_t)tenure->range_id), log_error(failure));
     if (shard->figures.metrics != NULL)
         counter_add(shard->figures.lost, 1);
+    list_each(node, &tenure->markers.due)
+        figures_marker_failed(shard);
     if (writer_durable(tenure->writer) == 0) /* somebody was faster: do not fight for it */
         note_failed_take(shard, failure);
     tenure_end(tenure);
@@ -115,6 +117,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     }
     tenure->shard->failures = 0;
     workflows_release(tenure, durable);
+    claims_release(tenure, durable);
     outbox_release(tenure, durable);
     view_release(tenure, durable);
     visible_release(tenure, durable);
@@ -159,10 +162,13 @@ shard_begin(struct shard *shard, struct arena *arena)
     shard->tenure = tenure;
     writer_on_durable(tenure->writer, tenure_told, tenure);
     tenure_submit(tenure, tenure_batch(tenure, arena)); /* the shard record */
+    markers_resume(tenure);
     tenure_start_fiber(tenure, "shard outbox", outbox_fiber, tenure);
     tenure_start_fiber(tenure, "shard alarms", alarms_fiber, tenure);
     if (shard->options.lists.give != NULL)
         tenure_start_fiber(tenure, "shard lists", visible_fiber, tenure);
+    if (shard->options.group != NULL && cluster_group_has_peers(shard->options.group))
+        tenure_start_fiber(tenure, "shard peers", replicate_watch_fiber, tenure);
     return NULL;
 }
 

@@ -33,6 +33,8 @@ tenure_new(struct shard *shard, uint64_t range_id)
     visible_init(tenure);
     recent_init(tenure, RECENT_MAX);
     replicate_init(tenure);
+    claims_init(tenure);
+    markers_init(tenure);
     watches_init(tenure);
     queries_init(tenure);
     return tenure;
@@ -49,6 +51,7 @@ tenure_free(struct tenure *tenure)
     visible_free(tenure);
     recent_free(tenure);
     replicate_free(tenure);
+    markers_free(tenure);
     watches_free(tenure);
     queries_free(tenure);
     view_free(tenure);
@@ -87,6 +90,7 @@ tenure_end(struct tenure *tenure)
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
     replicate_lose(tenure);
+    claims_lose(tenure);
     queries_lose(tenure);
 }
 
@@ -181,6 +185,7 @@ put_record(struct tenure *tenure, struct batch *batch)
     record->failovers = tenure->view.failovers;
     visible_note(tenure, record);
     replicate_note(tenure, record, batch->arena);
+    markers_note(tenure, record, batch->arena);
     record->taken_time = clock_wall();
     record->owner = (char *)tenure->shard->options.host;
     batch_put(batch, ROW_SHARD, record_key(batch->arena),
@@ -227,7 +232,9 @@ tenure_read(struct tenure *tenure, struct arena *arena)
     if (err == NULL)
         visible_begin(tenure, found ? record : NULL);
     if (err == NULL)
-        replicate_begin(tenure, record);
+        err = replicate_begin(tenure, record, arena);
+    if (err == NULL)
+        markers_begin(tenure, record);
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;

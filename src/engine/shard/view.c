@@ -58,6 +58,8 @@ view_adopt(struct tenure *tenure, struct arena *arena)
     if (view->changed.count > 1)
         mark("shard_handled_changes_together");
     uint64_t before = view->handled;
+    vector_each(domain, &view->changed)
+        markers_hear(tenure, *domain, before);
     view->handled = view->known;
     view->failovers = view->failovers_known;
 #ifndef CADENZA_PLANT_domain_version_unstored
@@ -69,6 +71,12 @@ view_adopt(struct tenure *tenure, struct arena *arena)
         handover_begin(tenure, *domain, before);
     }
     view_changed_clear(view);
+    if (!view->has_entities_changed)
+        return;
+    mark("shard_handled_entities");
+    view->has_entities_changed = false;
+    held_wake_entities(tenure);
+    handover_begin_entities(tenure);
 }
 
 struct error *
@@ -116,6 +124,7 @@ view_hear(struct domain_listener *listener, const struct domain_news *news)
     view->failovers_known += news->is_failover;
     if (news->domain != NULL)
         vector_push(&view->changed, domain_take((struct domain *)news->domain));
+    view->has_entities_changed = view->has_entities_changed || news->entity_count > 0;
     view_try_adopt(tenure);
 }
 
@@ -134,12 +143,20 @@ shard_domain_version(const struct shard *shard)
 
 /* --- taking over ---- */
 
+/* What the last owner never heard of. */
+static void
+view_see_missed(void *context, const struct domain *domain)
+{
+    struct tenure *tenure = context;
+    markers_hear(tenure, domain, tenure->view.missed_from);
+}
+
 struct error *
 view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers, struct arena *arena)
 {
     struct domains *domains = tenure->shard->options.domains;
     struct view *view = &tenure->view;
-    *view = (struct view){.handled = version, .failovers = failovers};
+    *view = (struct view){.handled = version, .failovers = failovers, .missed_from = version};
     struct error *err = NULL;
 #ifndef CADENZA_PLANT_shard_taken_too_early
     err = domains_reach(domains, version, arena);
@@ -149,7 +166,8 @@ view_begin(struct tenure *tenure, uint64_t version, uint64_t failovers, struct a
     version -= version > 0;
 #endif
     if (err == NULL)
-        err = domains_read_missed(domains, version, arena, &view->handled, &missed);
+        err = domains_read_missed(domains, version, &(struct missed_visit){view_see_missed, tenure},
+                                  arena, &view->handled, &missed);
     if (err != NULL)
         return error_wrap(err, "catching up with the domains");
     view->failovers += missed;

@@ -1,0 +1,61 @@
+/* hold.h - calls that wait for the end of a graceful failover, instead of failing (F-042).
+ *
+ * While a domain drains towards this cluster nobody may change its workflows: the cluster that was
+ * active has stopped, this one has not begun. A call that comes in between waits here, and is
+ * carried out when the domain is active; its caller sees a slower answer. Calls about one workflow
+ * id go in the order in which they came, one after the other, also those that come when the domain
+ * is active and others still stand before them. The cluster that was active sends its calls here.
+ *
+ * Nothing of it is durable, and nothing was written for a call that waits: who loses its server
+ * sees that it is unavailable, who waits too long, or finds too many others, is told to try again.
+ */
+#ifndef CADENZA_API_HOLD_H
+#define CADENZA_API_HOLD_H
+
+#include "api/inside.h"
+#include "domain/active.h"
+
+/* What a call is about. In the call's arena. */
+struct hold_subject {
+    const char *domain_id, *domain_name;
+    const char *workflow_id; /* "": it waits for nobody but the domain */
+    struct cluster_attribute attribute;
+    int64_t last_version; /* of its run; -1: there is none, or it does not matter */
+    bool is_unknown;      /* what its workflow belongs to: whatever of the domain drains counts */
+    /* As the calling loop knows it; who is active, if anybody is. */
+    enum active_status status;
+    const char *cluster_name;
+};
+
+/* Does the call, of a method that may wait, wait if its domain drains? No yield. */
+bool hold_is_enabled(const struct api *api, const struct domain *domain);
+/* Is a graceful failover of the domain, or of an attribute, under way, as far as this cluster
+ * knows? `to_here`: one to this cluster. No yield. */
+bool hold_is_draining(const struct domain *domain);
+bool hold_is_draining_to_here(const struct api *api, const struct domain *domain);
+/* Answers the call, when its domain drains no more; `may_drain`: as far as this loop knows it does.
+ * Yields. Errors: the handler's; ERR_SERVICE_BUSY (it may be tried again, nothing was written);
+ * ERR_CANCELLED. */
+struct serving {
+    struct error *(*handle)(struct rpc_call *call); /* if it is answered here */
+    struct slice message;                           /* what is sent on if it is not */
+};
+must_use struct error *hold_serve(struct rpc_call *call, bool may_drain,
+                                  const struct serving *serving);
+
+/* On the calling loop: who waits here goes, with an error. No yield. */
+void hold_hurry_here(struct api *api);
+/* On each loop, when nobody waits any more. */
+void hold_close_here(struct api *api);
+
+/* --- what forward.c says ---- */
+
+/* What the call is about; false: nothing that could wait. Yields if workflows of the domain are
+ * active in several clusters. */
+must_use bool forward_find_subject(struct rpc_call *call, struct hold_subject *subject);
+/* Has it answered here, or where the workflow is active. Yields. */
+must_use struct error *forward_serve(struct rpc_call *call, const struct serving *serving);
+/* The cluster that a refusal says is active; NULL: it was no such refusal, or says nothing new. */
+const char *forward_told_active(struct rpc_call *call, const struct error *err, const char *asked);
+
+#endif

@@ -1,0 +1,334 @@
+/* decide_drain.c - graceful failovers, decided: how they begin, and how they end. See decide.h and
+ * decide_common.h.
+ *
+ *   from \ to      active          passive             pending active
+ *   active         -               a failover away     never
+ *   passive        by force        -                   gracefully
+ *   pending active all ready,      a newer version     -
+ *                  or the timeout, elsewhere
+ *                  or by force
+ *
+ * A drain belongs to one thing (the domain, or an attribute) and to the failover version that it
+ * made of it. Every move of that thing ends it, also a move by force to where it drains to: that is
+ * how an operator completes it, and it takes no new version. The end never touches a failover
+ * version: what was written as pending is what will be active. */
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/decide_common.h"
+#include "domain/drain.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define NANOSECONDS 1000000000LL
+
+#define REFUSE_NOT_TARGET "Cannot start the graceful failover from a to-be-passive cluster."
+#define REFUSE_IS_ACTIVE                                                                           \
+    "Cannot start the graceful failover from an active cluster to an active cluster."
+#define REFUSE_CONCURRENT "Cannot start concurrent graceful failover."
+
+/* --- the list of a record ----------------------------------------------------------------------
+ */
+
+static int
+compare(const STORED(Drain) *drain, const char *scope, const char *name)
+{
+    int order = strcmp(drain->scope, scope);
+    return order != 0 ? order : strcmp(drain->name, name);
+}
+
+/* What Cadence's fields say of the domain's own. */
+static void
+show_own(STORED(DomainRecord) *record)
+{
+    record->previous_failover_version = -1;
+    record->failover_end_time = 0;
+    if (record->n_drains == 0 || compare(record->drains[0], "", "") != 0)
+        return;
+    record->previous_failover_version = record->drains[0]->previous_failover_version;
+    record->failover_end_time = record->drains[0]->end_time;
+}
+
+bool
+decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
+                  struct arena *arena)
+{
+    STORED(Drain) **kept = arena_zalloc(arena, record->n_drains + 1, sizeof *kept);
+    size_t count = 0;
+    for (size_t i = 0; i < record->n_drains; i++) {
+        if (compare(record->drains[i], scope, name) != 0)
+            kept[count++] = record->drains[i];
+    }
+    bool is_dropped = count < record->n_drains;
+    record->drains = kept;
+    record->n_drains = count;
+    show_own(record);
+    return is_dropped;
+}
+
+void
+decide_put_drain(STORED(DomainRecord) *record, STORED(Drain) *drain, struct arena *arena)
+{
+    check(drain->failover_version > drain->previous_failover_version);
+    decide_drop_drain(record, drain->scope, drain->name, arena); /* leaves room for one */
+    size_t place = record->n_drains++;
+    for (; place > 0 && compare(record->drains[place - 1], drain->scope, drain->name) > 0; place--)
+        record->drains[place] = record->drains[place - 1];
+    record->drains[place] = drain;
+    show_own(record);
+}
+
+/* --- beginning ---------------------------------------------------------------------------------
+ */
+
+struct error *
+decide_read_timeout(const struct move *move, const struct domain_rules *rules, struct arena *arena,
+                    int64_t *timeout)
+{
+    struct maybe_int64 seconds;
+    struct error *err =
+        presence_read_duration(arena, "failover_timeout", move->failover_timeout, &seconds);
+    *timeout = 0;
+    if (err != NULL || !seconds.is_set)
+        return err;
+    if (seconds.value <= 0)
+        return error_new(arena, ERR_BAD_REQUEST, "FailoverTimeoutInSeconds must be positive");
+    if (seconds.value > rules->failover_timeout_max)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "FailoverTimeoutInSeconds %lld exceeds the maximum allowed %lld",
+                         (long long)seconds.value, (long long)rules->failover_timeout_max);
+    *timeout = seconds.value * NANOSECONDS;
+    return NULL;
+}
+
+/* One attribute of a graceful move. */
+static struct error *
+check_attribute(const struct domain *current, const struct attribute *asked,
+                const struct domain_rules *rules, struct arena *arena)
+{
+    struct attributes known = attributes_read(current->record->domain->active_clusters, arena);
+    const struct attribute *now = attributes_find(&known, asked->scope, asked->name);
+    if (now == NULL)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
+    if (strcmp(asked->cluster_name, rules->group->current->name) != 0)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOT_TARGET);
+    if (strcmp(asked->cluster_name, now->cluster_name) == 0)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_IS_ACTIVE);
+    return NULL;
+}
+
+static bool
+drains_to_here(const struct domain *domain, const struct cluster_group *group)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    for (size_t i = 0; i < record->n_drains; i++) {
+        if (drain_is_to_here(record->drains[i], group))
+            return true;
+    }
+    return false;
+}
+
+struct error *
+decide_check_graceful(const struct domain *current, const struct move *move,
+                      const struct domain_rules *rules, struct arena *arena)
+{
+    const API(Domain) *domain = current->record->domain;
+    struct attributes wanted = attributes_read(move->attributes, arena);
+    bool moves_itself = move->active_cluster_name != NULL;
+    /* Of a domain with attributes these move gracefully, not the default. */
+    if (moves_itself ? wanted.count > 0 || domain->active_clusters != NULL : wanted.count == 0)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
+    if (drains_to_here(current, rules->group))
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_CONCURRENT);
+    struct error *err = NULL;
+    for (size_t i = 0; err == NULL && i < wanted.count; i++)
+        err = check_attribute(current, &wanted.all[i], rules, arena);
+    if (err != NULL || !moves_itself)
+        return err;
+    if (strcmp(move->active_cluster_name, rules->group->current->name) != 0)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOT_TARGET);
+    if (strcmp(move->active_cluster_name, domain->active_cluster_name) == 0)
+        return error_new(arena, ERR_BAD_REQUEST, REFUSE_IS_ACTIVE);
+    return NULL;
+}
+
+/* One thing that moves: what drained before does not any more. */
+struct moved {
+    char *scope, *name;
+    char *source_cluster;
+    int64_t from, to; /* failover versions */
+};
+
+/* All clusters of the domain that take part, but this one. */
+static void
+list_others(const API(Domain) *domain, const struct cluster_group *group, struct arena *arena,
+            STORED(Drain) *drain)
+{
+    drain->waits_for = arena_zalloc(arena, domain->n_clusters + 1, sizeof *drain->waits_for);
+    for (size_t i = 0; i < domain->n_clusters; i++) {
+        const struct cluster *cluster =
+            cluster_group_find(group, domain->clusters[i]->cluster_name);
+        if (cluster != NULL && cluster->is_enabled && cluster != group->current)
+            drain->waits_for[drain->n_waits_for++] = (char *)cluster->name;
+    }
+}
+
+static void
+begin_one(STORED(DomainRecord) *record, const struct moved *moved, int64_t timeout,
+          const struct cluster_group *group, const struct domain_moment *moment,
+          struct arena *arena)
+{
+    decide_drop_drain(record, moved->scope, moved->name, arena);
+    if (timeout == 0)
+        return;
+    check(moved->to > moved->from);
+    char id[UUID_TEXT_LENGTH + 1];
+    uuid_format(&moment->fresh, id);
+    STORED(Drain) *drain = message_new(arena, STORED_TYPE(drain));
+    drain->scope = moved->scope;
+    drain->name = moved->name;
+    drain->source_cluster = moved->source_cluster;
+    drain->failover_version = moved->to;
+    drain->previous_failover_version = moved->from;
+    drain->start_time = moment->now;
+    drain->end_time = moment->now + timeout;
+    drain->failover_id = arena_text(arena, id); /* decide_history.c gives it the same one */
+    drain->domain_failover_version = record->domain->failover_version;
+    list_others(record->domain, group, arena, drain);
+    decide_put_drain(record, drain, arena);
+}
+
+void
+decide_begin_drains(const struct domain *current, const struct move *move, int64_t timeout,
+                    const struct cluster_group *group, const struct domain_moment *moment,
+                    struct arena *arena, STORED(DomainRecord) *record)
+{
+    const API(Domain) *before = current->record->domain, *after = record->domain;
+    if (move->active_cluster_name != NULL)
+        begin_one(record,
+                  &(struct moved){"", "", before->active_cluster_name, before->failover_version,
+                                  after->failover_version},
+                  timeout, group, moment, arena);
+    struct attributes wanted = attributes_read(move->attributes, arena);
+    struct attributes old = attributes_read(before->active_clusters, arena);
+    struct attributes new = attributes_read(after->active_clusters, arena);
+    for (size_t i = 0; i < wanted.count; i++) {
+        const struct attribute *asked = &wanted.all[i];
+        const struct attribute *from = attributes_find(&old, asked->scope, asked->name);
+        const struct attribute *to = attributes_find(&new, asked->scope, asked->name);
+        check(to != NULL && (from != NULL || timeout == 0));
+        if (from != NULL)
+            begin_one(record,
+                      &(struct moved){to->scope, to->name, from->cluster_name,
+                                      from->failover_version, to->failover_version},
+                      timeout, group, moment, arena);
+    }
+}
+
+bool
+decide_ends_drain(const struct domain *current, const struct move *move, struct arena *arena)
+{
+    struct attributes wanted = attributes_read(move->attributes, arena);
+    if (move->active_cluster_name != NULL && domain_find_drain(current, NULL) != NULL)
+        return true;
+    for (size_t i = 0; i < wanted.count; i++) {
+        struct cluster_attribute attribute = {wanted.all[i].scope, wanted.all[i].name};
+        if (domain_find_drain(current, &attribute) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* --- ending ------------------------------------------------------------------------------------
+ */
+
+struct error *
+domain_decide_drained(const struct domain *current, const struct drain_end *end,
+                      const struct domain_rules *rules, const struct domain_moment *moment,
+                      struct arena *arena, struct domain_decision *decision)
+{
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    struct cluster_attribute attribute = {end->scope, end->name};
+    const STORED(Drain) *drain = current == NULL ? NULL : domain_find_drain(current, &attribute);
+    if (drain == NULL || drain->failover_version != end->failover_version ||
+        !drain_is_to_here(drain, rules->group)) /* somebody was faster, or it is over (F-028) */
+        return NULL;
+    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
+    bool is_dropped = decide_drop_drain(record, end->scope, end->name, arena);
+    check(is_dropped);
+    /* No new version (F-029), but news to everybody who waits for the domain. */
+    record->failover_notification_version = (int64_t)moment->notification_version;
+    *decision =
+        (struct domain_decision){.what = DOMAIN_UPDATED, .next = record, .failover = end->failover};
+    return NULL;
+}
+
+/* --- what other clusters tell ------------------------------------------------------------------
+ */
+
+/* The version of what the drain moves, in the domain; -1: there is no such attribute. */
+static int64_t
+version_of(const API(Domain) *domain, const char *scope, const char *name, struct arena *arena)
+{
+    if (scope[0] == '\0' && name[0] == '\0')
+        return domain->failover_version;
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    const struct attribute *known = attributes_find(&attributes, scope, name);
+    return known == NULL ? -1 : known->failover_version;
+}
+
+static const STORED(Drain) *
+find(size_t count, STORED(Drain) *const *drains, const char *scope, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (compare(drains[i], scope, name) == 0)
+            return drains[i];
+    }
+    return NULL;
+}
+
+/* Ours: those that a newer version made void go, and those that the others know to be over. */
+static bool
+drop_void(const STORED(DomainRecord) *before, const struct told_drains *told, struct arena *arena,
+          STORED(DomainRecord) *record)
+{
+    bool has_changed = false;
+    for (size_t i = 0; i < before->n_drains; i++) {
+        const STORED(Drain) *ours = before->drains[i];
+        int64_t then = version_of(before->domain, ours->scope, ours->name, arena);
+        int64_t now = version_of(record->domain, ours->scope, ours->name, arena);
+        int64_t theirs = version_of(told->domain, ours->scope, ours->name, arena);
+        const STORED(Drain) *same = find(told->count, told->drains, ours->scope, ours->name);
+        bool goes_on = same != NULL && same->failover_version == ours->failover_version;
+        /* Only the target ends it: there, what others do not know yet is not over. */
+        bool is_over = ours->end_time == 0 && told->is_complete && theirs == then && same == NULL;
+        if ((now > then && !goes_on) || is_over)
+            has_changed = decide_drop_drain(record, ours->scope, ours->name, arena) || has_changed;
+    }
+    return has_changed;
+}
+
+bool
+decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
+                    struct arena *arena, STORED(DomainRecord) *record)
+{
+    bool has_changed = before != NULL && drop_void(before, told, arena, record);
+    for (size_t i = 0; i < told->count; i++) {
+        STORED(Drain) *theirs = told->drains[i];
+        int64_t then =
+            before == NULL ? -1 : version_of(before->domain, theirs->scope, theirs->name, arena);
+        int64_t now = version_of(record->domain, theirs->scope, theirs->name, arena);
+        int64_t made = version_of(told->domain, theirs->scope, theirs->name, arena);
+        const STORED(Drain) *ours =
+            find(record->n_drains, record->drains, theirs->scope, theirs->name);
+        bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
+        if (is_known || now <= then || now != made || theirs->failover_version > now)
+            continue; /* known, or it came too late */
+        if (then >= 0 && then != theirs->previous_failover_version)
+            continue; /* it drains what had moved before: what comes from here is not all */
+        theirs->end_time = 0;
+        decide_put_drain(record, theirs, arena);
+        has_changed = true;
+    }
+    return has_changed;
+}

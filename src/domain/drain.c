@@ -1,0 +1,62 @@
+/* drain.c - see drain.h. */
+#include "domain/drain.h"
+
+#include <string.h>
+
+#include "base/check.h"
+
+static bool
+is_of(const STORED(Drain) *drain, const struct cluster_attribute *attribute)
+{
+    bool has_attribute = attribute != NULL && attribute->scope != NULL;
+    const char *scope = has_attribute ? attribute->scope : "";
+    const char *name = has_attribute && attribute->name != NULL ? attribute->name : "";
+    return strcmp(drain->scope, scope) == 0 && strcmp(drain->name, name) == 0;
+}
+
+const STORED(Drain) *
+domain_find_drain(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    for (size_t i = 0; i < record->n_drains; i++) {
+        if (is_of(record->drains[i], attribute))
+            return record->drains[i];
+    }
+    return NULL;
+}
+
+bool
+drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group)
+{
+    bool is_target = cluster_group_of_version(group, drain->failover_version) == group->current;
+    return is_target && drain->end_time != 0;
+}
+
+static bool
+is_marker_due(const STORED(Drain) *drain, const struct cluster_group *group)
+{
+    if (cluster_group_of_version(group, drain->failover_version) == group->current)
+        return false;
+    for (size_t i = 0; i < drain->n_waits_for; i++) {
+        if (strcmp(drain->waits_for[i], group->current->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+size_t
+domain_markers_due(const struct domain *domain, const struct cluster_group *group,
+                   struct arena *arena, struct drain_marker **markers)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    size_t count = 0;
+    *markers = arena_zalloc(arena, record->n_drains + 1, sizeof **markers);
+    for (size_t i = 0; i < record->n_drains; i++) {
+        const STORED(Drain) *drain = record->drains[i];
+        check(drain->failover_version > drain->previous_failover_version);
+        if (is_marker_due(drain, group))
+            (*markers)[count++] =
+                (struct drain_marker){drain->scope, drain->name, drain->failover_version};
+    }
+    return count;
+}

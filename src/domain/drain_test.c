@@ -1,0 +1,402 @@
+/* drain_test.c - graceful failovers, decided: how they begin, what other clusters make of them, how
+ * they end. "orders" is known in east, west and north; the target is asked, the others are told. */
+#include "domain/drain.h"
+
+#include <string.h>
+
+#include "domain/failover_fixture.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define TIMEOUT_S 60
+
+#define DRAIN_OF(fixture)  domain_find_drain((fixture).domain, NULL)
+#define RECORD_OF(fixture) ((fixture).domain->record)
+#define GROUP_OF(fixture)  ((fixture).rules.group)
+#define STATUS_OF(fixture) domain_active((fixture).domain, NULL, GROUP_OF(fixture)).status
+#define CONCURRENT         "Cannot start concurrent graceful failover."
+#define TO_BE_PASSIVE      "Cannot start the graceful failover from a to-be-passive cluster."
+#define NOTHING_MOVES                                                                              \
+    "Cannot start graceful failover without updating active cluster or in local domain."
+#define ACTIVE_ALREADY                                                                             \
+    "Cannot start the graceful failover from an active cluster to an active cluster."
+
+/* The fixture is this cluster from now on. */
+static void
+stand_in(struct fixture *fixture, int cluster)
+{
+    fixture->rules = sample_rules(cluster);
+}
+
+static struct error *
+grace(struct fixture *fixture, const char *cluster_name, const char *attributes)
+{
+    API(FailoverDomainRequest) *request = sample_failover(cluster_name, attributes, fixture->arena);
+    request->failover_timeout = presence_make_duration(fixture->arena, TIMEOUT_S);
+    struct error *err = failover_request(fixture, request);
+    if (err == NULL)
+        adopt(fixture);
+    return err;
+}
+
+/* What the last change says to others. */
+static ADMIN(DomainTaskAttributes) *
+message_of(const struct fixture *fixture)
+{
+    STORED(DomainChange) *change = message_new(fixture->arena, STORED_TYPE(domain_change));
+    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    change->record = (STORED(DomainRecord) *)fixture->domain->record;
+    change->failover = fixture->decision.failover;
+    const ADMIN(ReplicationTask) *task = domain_replication_task(change, fixture->arena);
+    struct slice bytes = message_encode(fixture->arena, &task->domain_task_attributes->base);
+    ADMIN(DomainTaskAttributes) *message = NULL;
+    EXPECT_OK(message_decode(fixture->arena, ADMIN_TYPE(domain_task_attributes), bytes, &message));
+    return message;
+}
+
+static void
+hear(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *message, const char *source)
+{
+    struct domain_moment moment = next_moment(fixture);
+    EXPECT_OK(domain_decide_replicated(fixture->domain, fixture->domain, message, source,
+                                       &fixture->rules, &moment, fixture->arena,
+                                       &fixture->decision));
+    if (fixture->decision.what != DOMAIN_UNCHANGED)
+        adopt(fixture);
+}
+
+static bool
+end_drain(struct fixture *fixture, const char *scope, const char *name, int64_t failover_version)
+{
+    struct drain_end end = {.domain_id = fixture->domain->id,
+                            .scope = scope,
+                            .name = name,
+                            .failover_version = failover_version};
+    struct domain_moment moment = next_moment(fixture);
+    EXPECT_OK(domain_decide_drained(fixture->domain, &end, &fixture->rules, &moment, fixture->arena,
+                                    &fixture->decision));
+    if (fixture->decision.what == DOMAIN_UNCHANGED)
+        return false;
+    adopt(fixture);
+    return true;
+}
+
+static size_t
+markers(const struct fixture *fixture, struct drain_marker **due)
+{
+    return domain_markers_due(fixture->domain, GROUP_OF(*fixture), fixture->arena, due);
+}
+
+/* --- beginning ---- */
+
+TEST(drain, begins_with_a_higher_version_an_end_and_the_version_before, "F-001", "F-011", "F-012")
+{
+    FIXTURE(orders, EAST, NULL);
+    stand_in(&orders, WEST);
+    EXPECT_OK(grace(&orders, "west", NULL));
+    EXPECT_TEXT(DOMAIN_OF(orders)->active_cluster_name, "west");
+    EXPECT_EQ(VERSION_OF(orders), 1);
+    EXPECT_EQ(RECORD_OF(orders)->previous_failover_version, 0);
+    int64_t start = RECORD_OF(orders)->last_updated_time;
+    EXPECT_EQ(RECORD_OF(orders)->failover_end_time, start + TIMEOUT_S * 1000000000LL);
+    EXPECT_EQ(NOTICED_OF(orders), (int64_t)orders.moment);
+    EXPECT_TEXT(DRAIN_OF(orders)->source_cluster, "east");
+    EXPECT_EQ(DRAIN_OF(orders)->start_time, start);
+    EXPECT_EQ(STATUS_OF(orders), ACTIVE_PENDING);
+    EXPECT_EQ(orders.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL));
+    EXPECT_TEXT(orders.decision.failover->id, DRAIN_OF(orders)->failover_id);
+    EXPECT_EQ(orders.decision.failover->created_time, DRAIN_OF(orders)->start_time);
+}
+
+TEST(drain, begins_nowhere_but_in_its_target_and_only_once, "F-002", "F-003", "F-004", "F-005")
+{
+    FIXTURE(orders, EAST, NULL);
+    EXPECT_REFUSED(grace(&orders, "west", NULL), TO_BE_PASSIVE);
+    EXPECT_REFUSED(grace(&orders, "east", NULL), ACTIVE_ALREADY);
+    API(UpdateDomainRequest) *alone = sample_update("failover_timeout", orders.arena);
+    alone->failover_timeout = presence_make_duration(orders.arena, 10);
+    EXPECT_REFUSED(update(&orders, alone), NOTHING_MOVES);
+    stand_in(&orders, WEST);
+    EXPECT_OK(grace(&orders, "west", NULL));
+    EXPECT_REFUSED(grace(&orders, "west", NULL), CONCURRENT);
+
+    FIXTURE(cities, EAST, "city.a:east,city.b:east");
+    stand_in(&cities, WEST);
+    EXPECT_REFUSED(grace(&cities, "west", NULL), NOTHING_MOVES);
+    EXPECT_REFUSED(grace(&cities, NULL, "city.new:west"), NOTHING_MOVES);
+    EXPECT_REFUSED(grace(&cities, NULL, "city.a:north"), TO_BE_PASSIVE);
+    EXPECT_OK(grace(&cities, NULL, "city.a:west"));
+    EXPECT_REFUSED(grace(&cities, NULL, "city.b:west"), CONCURRENT);
+}
+
+TEST(drain, waits_for_the_cool_down_but_what_ends_it_does_not, "F-007")
+{
+    FIXTURE(orders, EAST, NULL);
+    stand_in(&orders, WEST);
+    orders.rules.cool_down = 3600 * 1000000000LL;
+    EXPECT_KIND(grace(&orders, "west", NULL), ERR_SERVICE_BUSY);
+    orders.rules.cool_down = 0;
+    EXPECT_OK(grace(&orders, "west", NULL));
+    orders.rules.cool_down = 3600 * 1000000000LL;
+    EXPECT_OK(failover(&orders, "west", NULL));
+}
+
+/* --- what others make of it ---- */
+
+TEST(drain, says_that_markers_are_due_in_all_clusters_but_its_target, "F-017")
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    FIXTURE(north, EAST, NULL);
+    stand_in(&west, WEST);
+    stand_in(&north, NORTH);
+    EXPECT_OK(grace(&west, "west", NULL));
+    hear(&east, message_of(&west), "west");
+    hear(&north, message_of(&west), "west");
+    EXPECT_EQ(VERSION_OF(east), 1);
+    EXPECT_TEXT(DOMAIN_OF(east)->active_cluster_name, "west");
+    EXPECT_EQ(RECORD_OF(east)->previous_failover_version, 0);
+    EXPECT_EQ(RECORD_OF(east)->failover_end_time, 0);
+    EXPECT_EQ(STATUS_OF(east), ACTIVE_ELSEWHERE);
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 1);
+    EXPECT_TEXT(due[0].scope, "");
+    EXPECT_EQ(due[0].failover_version, 1);
+    EXPECT_EQ(markers(&west, &due), 0);
+    /* What north wrote before, west hears from north alone. */
+    EXPECT_EQ(markers(&north, &due), 1);
+}
+
+TEST(drain, is_none_after_a_failover_by_force, "F-022")
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    stand_in(&west, WEST);
+    EXPECT_OK(failover(&west, "west", NULL));
+    ADMIN(DomainTaskAttributes) *message = message_of(&west);
+    EXPECT_EQ(message->previous_failover_version, -1);
+    EXPECT_EQ(message->n_drains, 0);
+    hear(&east, message, "west");
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 0);
+}
+
+TEST(drain, is_over_elsewhere_when_its_target_says_so_and_late_messages_do_not_bring_it_back)
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    stand_in(&west, WEST);
+    EXPECT_OK(grace(&west, "west", NULL));
+    ADMIN(DomainTaskAttributes) *begun = message_of(&west);
+    hear(&east, begun, "west");
+    EXPECT(end_drain(&west, "", "", 1));
+    hear(&east, message_of(&west), "west");
+    EXPECT(DRAIN_OF(east) == NULL);
+    EXPECT_EQ(RECORD_OF(east)->previous_failover_version, -1);
+    hear(&east, begun, "north");
+    EXPECT_EQ(east.decision.what, DOMAIN_UNCHANGED);
+    /* Nor does the target end it because somebody else has not heard of it. */
+    EXPECT_OK(failover(&west, "east", NULL));
+    EXPECT_OK(grace(&west, "west", NULL));
+    ADMIN(DomainTaskAttributes) *ignorant = message_of(&west);
+    ignorant->n_drains = 0;
+    hear(&west, ignorant, "north");
+    EXPECT_EQ(STATUS_OF(west), ACTIVE_PENDING);
+}
+
+TEST(drain, of_a_target_of_another_make_is_known_by_one_number_and_waits_for_its_source, "F-018")
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    FIXTURE(north, EAST, NULL);
+    stand_in(&west, WEST);
+    stand_in(&north, NORTH);
+    EXPECT_OK(grace(&west, "west", NULL));
+    ADMIN(DomainTaskAttributes) *message = message_of(&west);
+    message->n_drains = 0;
+    message->tells_failovers = false;
+    message->failover_record.len = 0;
+    hear(&east, message, "west");
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 1);
+    EXPECT_EQ(due[0].failover_version, 1);
+    EXPECT_TEXT(DRAIN_OF(east)->source_cluster, "east");
+    hear(&north, message, "west");
+    EXPECT_EQ(markers(&north, &due), 0);
+}
+
+TEST(drain, that_is_none_is_refused)
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    stand_in(&west, WEST);
+    EXPECT_OK(grace(&west, "west", NULL));
+    ADMIN(DomainTaskAttributes) *message = message_of(&west);
+    STORED(Drain) backwards = *DRAIN_OF(west);
+    backwards.previous_failover_version = 7;
+    message->drains[0] = presence_make_bytes(message_encode(east.arena, &backwards.base));
+    struct domain_moment moment = next_moment(&east);
+    EXPECT_KIND(domain_decide_replicated(east.domain, east.domain, message, "west", &east.rules,
+                                         &moment, east.arena, &east.decision),
+                ERR_BAD_REQUEST);
+}
+
+/* Both were asked when nobody had heard of the other. What east gives away first goes to west;
+ * north must not believe to have all of it when it has what came from east. */
+TEST(drain, that_began_at_the_same_time_as_another_gets_no_markers_that_mean_nothing)
+{
+    FIXTURE(east, EAST, NULL);
+    FIXTURE(west, EAST, NULL);
+    FIXTURE(north, EAST, NULL);
+    stand_in(&west, WEST);
+    stand_in(&north, NORTH);
+    EXPECT_OK(grace(&west, "west", NULL));
+    EXPECT_OK(grace(&north, "north", NULL));
+    hear(&east, message_of(&west), "west");
+    hear(&east, message_of(&north), "north");
+    EXPECT_EQ(VERSION_OF(east), 2);
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 0);
+    hear(&west, message_of(&north), "north");
+    EXPECT_EQ(STATUS_OF(west), ACTIVE_ELSEWHERE);
+    EXPECT_EQ(STATUS_OF(north), ACTIVE_PENDING);
+}
+
+/* --- attributes ---- */
+
+TEST(drain, of_an_attribute_leaves_the_others_alone)
+{
+    FIXTURE(east, EAST, "city.a:east,city.b:east");
+    FIXTURE(west, EAST, "city.a:east,city.b:east");
+    stand_in(&west, WEST);
+    struct cluster_attribute a = {"city", "a"}, b = {"city", "b"};
+    EXPECT_OK(grace(&west, NULL, "city.a:west"));
+    EXPECT_EQ(domain_active(west.domain, &a, GROUP_OF(west)).status, ACTIVE_PENDING);
+    EXPECT_EQ(domain_active(west.domain, &b, GROUP_OF(west)).status, ACTIVE_ELSEWHERE);
+    EXPECT_EQ(RECORD_OF(west)->failover_end_time, 0);
+    EXPECT_EQ(RECORD_OF(west)->previous_failover_version, -1);
+    hear(&east, message_of(&west), "west");
+    struct drain_marker *due = NULL;
+    EXPECT_EQ(markers(&east, &due), 1);
+    EXPECT_TEXT(due[0].scope, "city");
+    EXPECT_TEXT(due[0].name, "a");
+    EXPECT_EQ(due[0].failover_version, 1);
+    EXPECT_EQ(domain_active(east.domain, &b, GROUP_OF(east)).status, ACTIVE_HERE);
+    /* Another one moves by force meanwhile. */
+    EXPECT_OK(failover(&west, NULL, "city.b:north"));
+    EXPECT_EQ(domain_active(west.domain, &a, GROUP_OF(west)).status, ACTIVE_PENDING);
+    EXPECT(end_drain(&west, "city", "a", 1));
+    EXPECT_EQ(domain_active(west.domain, &a, GROUP_OF(west)).status, ACTIVE_HERE);
+    hear(&east, message_of(&west), "west");
+    EXPECT_EQ(markers(&east, &due), 0);
+}
+
+/* --- all ways through the states ---- */
+
+enum state { ACTIVE, PASSIVE, PENDING, STATES };
+enum step { FORCE_HERE, GRACE_HERE, FORCE_AWAY, NEWER_AWAY, DRAINED, STALE_DRAINED, STEPS };
+#define REFUSED STATES
+
+/* What becomes of "orders" in west. A force is asked here, a newer version comes from another
+ * cluster; drained: all shards ready, or the timeout, with the version that is pending, or with
+ * an older one. */
+static const uint8_t next_state[STATES][STEPS] = {
+    /* FORCE_HERE GRACE_HERE FORCE_AWAY NEWER_AWAY DRAINED  STALE_DRAINED */
+    [ACTIVE] = {ACTIVE, REFUSED, PASSIVE, PASSIVE, ACTIVE, ACTIVE},
+    [PASSIVE] = {ACTIVE, PENDING, PASSIVE, PASSIVE, PASSIVE, PASSIVE},
+    [PENDING] = {ACTIVE, REFUSED, PASSIVE, PASSIVE, ACTIVE, PENDING},
+};
+
+static enum state
+state_of(const struct fixture *west)
+{
+    switch (STATUS_OF(*west)) {
+    case ACTIVE_HERE:
+        return ACTIVE;
+    case ACTIVE_PENDING:
+        return PENDING;
+    default:
+        return PASSIVE;
+    }
+}
+
+static bool
+take(struct fixture *west, enum step step)
+{
+    int64_t before = VERSION_OF(*west);
+    struct error *err = NULL;
+    switch (step) {
+    case FORCE_HERE:
+        err = failover(west, "west", NULL);
+        break;
+    case GRACE_HERE:
+        err = grace(west, "west", NULL);
+        break;
+    case FORCE_AWAY:
+        err = failover(west, "north", NULL);
+        break;
+    case NEWER_AWAY: {
+        ADMIN(DomainTaskAttributes) *message = message_of(west);
+        message->domain->active_cluster_name = "east";
+        message->failover_version = (before / 10 + 1) * 10;
+        message->n_drains = 0;
+        message->failover_record.len = 0;
+        hear(west, message, "east");
+        break;
+    }
+    case DRAINED: {
+        bool is_pending = state_of(west) == PENDING;
+        EXPECT_EQ(end_drain(west, "", "", before), is_pending);
+        break;
+    }
+    default:
+        EXPECT(!end_drain(west, "", "", before - 10));
+    }
+    return err == NULL;
+}
+
+/* Into each state by the shortest way. */
+static void
+reach(struct fixture *west, enum state state)
+{
+    stand_in(west, WEST);
+    if (state == ACTIVE)
+        EXPECT_OK(failover(west, "west", NULL));
+    if (state == PENDING)
+        EXPECT_OK(grace(west, "west", NULL));
+    EXPECT_EQ(state_of(west), state);
+}
+
+TEST(drain, every_state_and_step_leads_where_the_table_says, "F-026", "F-028", "F-029", "F-037",
+     "F-038", "F-039")
+{
+    for (int from = 0; from < STATES; from++) {
+        for (int step = 0; step < STEPS; step++) {
+            FIXTURE(west, EAST, NULL);
+            reach(&west, from);
+            int64_t version = VERSION_OF(west);
+            bool is_done = take(&west, step);
+            int expected = next_state[from][step];
+            if (is_done != (expected != REFUSED))
+                TEST_FAIL("state %d, step %d: refused: %d", from, step, !is_done);
+            if (is_done && (int)state_of(&west) != expected)
+                TEST_FAIL("state %d, step %d: became %d", from, step, state_of(&west));
+            /* Completing takes no new version, by whichever way. */
+            if (from == PENDING && state_of(&west) == ACTIVE)
+                EXPECT_EQ(VERSION_OF(west), version);
+            EXPECT_EQ(DRAIN_OF(west) != NULL, state_of(&west) == PENDING);
+            EXPECT_EQ(RECORD_OF(west)->failover_end_time != 0, state_of(&west) == PENDING);
+        }
+    }
+}
+
+TEST(drain, that_ends_is_news_to_all_who_wait_but_no_failover, "F-026", "F-029")
+{
+    FIXTURE(west, EAST, NULL);
+    reach(&west, PENDING);
+    int64_t noticed = NOTICED_OF(west);
+    EXPECT(end_drain(&west, "", "", 1));
+    EXPECT(NOTICED_OF(west) > noticed);
+    EXPECT_EQ(VERSION_OF(west), 1);
+    EXPECT(west.decision.failover == NULL);
+}

@@ -1,0 +1,205 @@
+/* drains_note.c - what comes of the shards of a source, and how far a drain is. See drains.h and
+ * domains.h.
+ *
+ * A shard counts once, and only for the version that is pending here: what is older is over, and
+ * what is newer than anything known here was decided by another host of this cluster, which this
+ * one has not heard yet. Memory is told when the row is durable. */
+#include "base/check.h"
+#include "domain/drains.h"
+#include "fiber/mark.h"
+#include "route/route.h"
+#include "wire/message.h"
+
+static void
+count_up(struct counter *counter)
+{
+    if (counter != NULL)
+        counter_add(counter, 1);
+}
+
+/* --- noting -------------------------------------------------------------------------------------
+ */
+
+struct drain_note {
+    struct pending *pending;
+    struct drain_source *source;
+    uint32_t shard;
+    const STORED(DrainShardRecord) *record;
+};
+
+static void
+fill_note(void *context, struct batch *batch)
+{
+    const struct drain_note *note = context;
+    batch_add_drain_shard(batch, note->pending, note->source, note->shard, note->record);
+}
+
+/* NULL: nobody waits for it. */
+static struct error *
+find_pending(struct domains *domains, const struct drain_ready *ready, struct arena *arena,
+             struct pending **pending)
+{
+    struct drains *drains = domains->drains;
+    const struct domain *domain = book_find_id(&domains->books[0], ready->domain_id);
+    *pending =
+        drains_find(drains, ready->domain_id, ready->scope, ready->name, ready->failover_version);
+    if (*pending != NULL || domain == NULL)
+        return NULL;
+    struct cluster_attribute attribute = {ready->scope[0] == '\0' ? NULL : ready->scope,
+                                          ready->name};
+    struct active_cluster active = domain_active(domain, &attribute, domains->options.group);
+    if (ready->failover_version <= active.failover_version)
+        return NULL;
+    uint64_t guard = 0;
+    struct error *err = domains_look_for_others(domains, arena, &guard);
+    return err != NULL ? err
+                       : error_new(arena, ERR_UNAVAILABLE,
+                                   "Version %lld of domain %s is not known here yet, try again.",
+                                   (long long)ready->failover_version, ready->domain_id);
+}
+
+/* Does it say anything new? */
+static bool
+is_news(const struct drain_source *source, const struct drain_ready *ready, const char *reason)
+{
+    if (source == NULL)
+        return false; /* a cluster that nobody waits for */
+    if (ready->source_shard >= ready->shard_count || ready->shard_count > DRAIN_SHARDS_MAX)
+        return false; /* a shard that the source does not have */
+    if (source->shards == NULL)
+        return true;
+    if (ready->source_shard >= source->shard_count)
+        return false;
+    const struct drain_shard *known = &source->shards[ready->source_shard];
+    bool is_same = reason != NULL && known->blocked != NULL && strcmp(reason, known->blocked) == 0;
+    return !known->is_ready && !is_same;
+}
+
+/* The row is durable. */
+static void
+enter_noted(struct drains *drains, struct pending *pending, const struct drain_note *noted)
+{
+    mark(noted->record->is_ready ? "source_shard_ready" : "source_shard_blocked");
+    count_up(drains->metrics.inserted);
+    if (list_is_empty(&pending->node)) /* it ended meanwhile: nobody needs the row */
+        drains->is_swept = false;
+    else
+        pending_enter(pending, noted->source, noted->shard, noted->record);
+    if (drains->domains->options.refresh_interval > 0)
+        pending->is_read = false; /* other hosts note shards, too */
+    drains_wake(drains);
+}
+
+static struct error *
+note(struct domains *domains, const struct drain_ready *ready, const char *reason,
+     struct arena *arena)
+{
+    check(loop_index(loop_self()) == 0 && domains->drains != NULL);
+    struct drains *drains = domains->drains;
+    struct pending *pending = NULL;
+    struct error *err = find_pending(domains, ready, arena, &pending);
+    if (err != NULL)
+        return err;
+    struct drain_source *source =
+        pending == NULL ? NULL : pending_source(pending, ready->source_cluster);
+    if (pending == NULL || !is_news(source, ready, reason)) {
+        mark(pending == NULL ? "marker_unwanted" : "marker_again");
+        count_up(drains->metrics.ignored);
+        return domains_wait_newest(domains, arena);
+    }
+    STORED(DrainShardRecord) *record = message_new(arena, STORED_TYPE(drain_shard_record));
+    record->format = DRAIN_SHARD_FORMAT;
+    record->is_ready = reason == NULL;
+    record->shard_count = ready->shard_count;
+    record->marker_time = ready->marker_time;
+    record->blocked = reason == NULL ? "" : (char *)reason;
+    struct drain_note noted = {pending_take(pending), source, ready->source_shard, record};
+    err = domains_write(domains, fill_note, &noted, arena);
+    if (err == NULL)
+        enter_noted(drains, pending, &noted);
+    pending_drop(pending);
+    return err;
+}
+
+struct error *
+domains_note_ready(struct domains *domains, const struct drain_ready *ready, struct arena *arena)
+{
+    return note(domains, ready, NULL, arena);
+}
+
+struct error *
+domains_note_blocked(struct domains *domains, const struct drain_ready *ready, const char *reason,
+                     struct arena *arena)
+{
+    check(reason[0] != '\0');
+    return note(domains, ready, reason, arena);
+}
+
+/* --- how far it is ------------------------------------------------------------------------------
+ */
+
+struct question {
+    struct domains *domains;
+    const char *domain_id, *scope, *name;
+    struct arena *arena;
+    struct drain_progress *progress;
+    struct error *err;
+};
+
+static void
+list_shards(const struct pending *pending, struct arena *arena, struct drain_progress *progress)
+{
+    const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
+    uint32_t count = source == NULL ? 0 : source->shard_count;
+    progress->pending = arena_zalloc(arena, count + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!source->shards[i].is_ready)
+            progress->pending[progress->pending_count++] = i;
+    }
+    progress->missing = pending_list_missing(pending, arena, &progress->missing_count);
+}
+
+/* On loop 0. */
+static void
+answer(void *argument)
+{
+    struct question *question = argument;
+    struct domains *domains = question->domains;
+    struct drain_progress *progress = question->progress;
+    const struct domain *domain = book_find_id(&domains->books[0], question->domain_id);
+    struct cluster_attribute attribute = {question->scope[0] == '\0' ? NULL : question->scope,
+                                          question->name};
+    const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
+    if (drain == NULL || !drain_is_to_here(drain, domains->options.group))
+        return;
+    *progress = (struct drain_progress){.is_found = true,
+                                        .failover_version = drain->failover_version,
+                                        .start_time = drain->start_time,
+                                        .end_time = drain->end_time};
+    struct pending *pending = drains_find(domains->drains, domain->id, drain->scope, drain->name,
+                                          drain->failover_version);
+    if (pending == NULL)
+        return;
+    pending_take(pending);
+    if (!pending->is_read || domains->options.refresh_interval > 0)
+        question->err = pending_read(domains, pending, question->arena);
+    progress->shard_count = pending_shards(pending);
+    progress->ready_count = pending_ready_shards(pending);
+    list_shards(pending, question->arena, progress);
+    pending_drop(pending);
+}
+
+struct error *
+domains_read_drain(struct domains *domains, const char *domain_id, const char *scope,
+                   const char *name, struct arena *arena, struct drain_progress *progress)
+{
+    *progress = (struct drain_progress){0};
+    struct question question = {.domains = domains,
+                                .domain_id = domain_id,
+                                .scope = scope,
+                                .name = name,
+                                .arena = arena,
+                                .progress = progress};
+    struct error *err = route_to_domains(answer, &question, arena);
+    return err != NULL ? err : question.err;
+}

@@ -1,0 +1,340 @@
+/* drains_sim_test.c - a graceful failover as its target sees it: shards of the source become ready,
+ * one after the other, or do not.
+ *
+ * What is at stake: the domain is active exactly when all shards of the source are ready, or at the
+ * end of its time, whatever restarts or comes twice. Method: "orders" drains from east to west; the
+ * test is the source, and south, and says which of their shards are ready. Time is virtual. */
+#include "base/test.h"
+#include "domain/active.h"
+#include "domain/drain.h"
+#include "domain/sites.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/mark.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define SHARDS    4
+#define TIMEOUT_S 60
+
+static void
+sleep_for(struct sites *sites, int64_t time)
+{
+    EXPECT_OK(fiber_sleep(time, sites->arena));
+}
+
+static const struct domain *
+orders_in(struct domains *domains)
+{
+    const struct domain *domain = domains_find_name(domains, "orders");
+    EXPECT(domain != NULL);
+    return domain;
+}
+
+static enum active_status
+status(struct sites *sites)
+{
+    return domain_active(orders_in(sites_at(sites, WEST)), NULL, &sites->site[WEST].group).status;
+}
+
+static int64_t
+version(struct sites *sites)
+{
+    return orders_in(sites_at(sites, WEST))->record->domain->failover_version;
+}
+
+static void
+begin(struct sites *sites)
+{
+    API(FailoverDomainRequest) *request =
+        message_new(sites->arena, API_TYPE(failover_domain_request));
+    request->domain_name = "orders";
+    request->domain_active_cluster_name = "west";
+    request->failover_timeout = presence_make_duration(sites->arena, TIMEOUT_S);
+    EXPECT_OK(domains_failover(sites_at(sites, WEST), request, sites->arena, NULL));
+    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+}
+
+/* "orders" is registered in east, and drains to west. */
+static void
+begin_first(struct sites *sites)
+{
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    begin(sites);
+}
+
+static struct drain_ready
+ready_of(struct sites *sites, uint32_t shard, int64_t failover_version)
+{
+    return (struct drain_ready){.domain_id = orders_in(sites_at(sites, WEST))->id,
+                                .scope = "",
+                                .name = "",
+                                .failover_version = failover_version,
+                                .source_cluster = "east",
+                                .source_shard = shard,
+                                .shard_count = SHARDS,
+                                .marker_time = clock_wall()};
+}
+
+static void
+note(struct sites *sites, uint32_t shard)
+{
+    struct drain_ready ready = ready_of(sites, shard, version(sites));
+    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+    ready.source_cluster = "south";
+    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+    sleep_for(sites, NS_PER_MS);
+}
+
+static struct drain_progress
+progress_of(struct sites *sites)
+{
+    struct drain_progress progress;
+    EXPECT_OK(domains_read_drain(sites_at(sites, WEST), orders_in(sites_at(sites, WEST))->id, "",
+                                 "", sites->arena, &progress));
+    return progress;
+}
+
+/* How the newest failover ended; NULL: it has not. */
+static const STORED(DrainOutcome) *
+outcome_in(struct sites *sites, int site)
+{
+    struct domain_failovers found;
+    EXPECT_OK(domains_list_failovers(sites_at(sites, site), orders_in(sites_at(sites, site))->id,
+                                     (struct slice){0}, 10, sites->arena, &found));
+    EXPECT(found.count > 0);
+    EXPECT(found.failover[0]->n_outcomes <= 1);
+    return found.failover[0]->n_outcomes == 0 ? NULL : found.failover[0]->outcomes[0];
+}
+
+static size_t
+count_rows(struct sites *sites)
+{
+    struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = ROW_DOMAIN_DRAIN};
+    struct rows rows;
+    EXPECT_OK(store_scan(sites->site[WEST].store, &scan, sites->arena, &rows));
+    return rows.count;
+}
+
+static void
+expect_end(struct sites *sites, STORED(DrainEnd) end)
+{
+    EXPECT(outcome_in(sites, WEST) != NULL);
+    EXPECT_EQ(outcome_in(sites, WEST)->end, end);
+    EXPECT_EQ(count_rows(sites), 0);
+}
+
+/* --- all are ready ---- */
+
+static void
+play_complete(struct sites *sites)
+{
+    begin_first(sites);
+    uint64_t before = domains_notification_version(sites_at(sites, WEST));
+    EXPECT_EQ(progress_of(sites).shard_count, 0);
+    note(sites, 2);
+    note(sites, 0);
+    note(sites, 2);
+    note(sites, 3);
+    note(sites, 3);
+    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+    struct drain_progress progress = progress_of(sites);
+    EXPECT_EQ(progress.ready_count, 6);
+    EXPECT_EQ(progress.shard_count, 2 * SHARDS);
+    EXPECT_EQ(progress.pending_count, 1);
+    EXPECT_EQ(progress.pending[0], 1);
+    EXPECT_EQ(progress.end_time - progress.start_time, TIMEOUT_S * NS_PER_S);
+    note(sites, 1);
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    EXPECT_EQ(version(sites), 1);
+    EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), before + 1);
+    EXPECT(!progress_of(sites).is_found);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    EXPECT_EQ(outcome_in(sites, WEST)->n_missing_shards, 0);
+    /* The source hears that it is over, and how it ended. */
+    sites_feed(sites, WEST);
+    EXPECT(domain_find_drain(orders_in(sites_at(sites, EAST)), NULL) == NULL);
+    EXPECT_EQ(outcome_in(sites, EAST)->end, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    note(sites, 1); /* nobody waits for it any more */
+    EXPECT_EQ(count_rows(sites), 0);
+}
+
+TEST(drains, end_when_every_shard_of_the_source_is_ready_each_counted_once, "F-016", "F-025",
+     "F-026", "F-029", "F-032")
+{
+    sites_play(play_complete);
+}
+
+/* --- in the middle everything stops ---- */
+
+static void
+play_restart(struct sites *sites)
+{
+    begin_first(sites);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        EXPECT_EQ(status(sites), ACTIVE_PENDING);
+        note(sites, i);
+        sites_reopen(sites, WEST);
+        sleep_for(sites, NS_PER_MS);
+    }
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+}
+
+TEST(drains, go_on_after_every_restart_where_they_were, "F-035", "F-036")
+{
+    sites_play(play_restart);
+}
+
+/* --- the time is up ---- */
+
+static void
+play_timeout(struct sites *sites)
+{
+    begin_first(sites);
+    note(sites, 0);
+    note(sites, 3);
+    struct drain_ready parked = ready_of(sites, 2, 1);
+    EXPECT_OK(
+        domains_note_blocked(sites_at(sites, WEST), &parked, "a row of w is parked", sites->arena));
+    EXPECT_EQ(progress_of(sites).missing_count, 4);
+    EXPECT_TEXT(progress_of(sites).missing[1], "east shard 2: a row of w is parked");
+    int64_t end = progress_of(sites).end_time;
+    sleep_for(sites, end - clock_wall() - NS_PER_MS);
+    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+    sleep_for(sites, 20 * NS_PER_MS);
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    EXPECT_EQ(version(sites), 1);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
+    const STORED(DrainOutcome) *outcome = outcome_in(sites, WEST);
+    EXPECT_EQ(outcome->n_missing_shards, 2);
+    EXPECT_EQ(outcome->missing_shards[0], 1);
+    EXPECT_EQ(outcome->missing_shards[1], 2);
+    EXPECT_EQ(outcome->n_missing, 4);
+    EXPECT_TEXT(outcome->missing[0], "east shard 1: no marker came");
+    EXPECT_TEXT(outcome->missing[1], "east shard 2: a row of w is parked");
+    EXPECT_TEXT(outcome->missing[2], "south shard 1: no marker came");
+    note(sites, 1); /* too late */
+    EXPECT_EQ(count_rows(sites), 0);
+}
+
+TEST(drains, end_with_their_time_and_tell_which_shards_were_missing, "F-027", "F-028", "F-041")
+{
+    sites_play(play_timeout);
+}
+
+static void
+play_late_restart(struct sites *sites)
+{
+    begin_first(sites);
+    struct site *site = &sites->site[WEST];
+    domains_close(site->domains); /* nobody is there when its time is up */
+    sleep_for(sites, 2 * TIMEOUT_S * NS_PER_S);
+    struct domains_options options = {
+        .store = site->store, .group = &site->group, .dynamic = sites->dynamic};
+    EXPECT_OK(domains_open(&options, sites->arena, &site->domains));
+    sleep_for(sites, NS_PER_MS);
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
+}
+
+TEST(drains, whose_time_was_up_while_nobody_ran_end_at_the_start)
+{
+    sites_play(play_late_restart);
+}
+
+/* --- something else ends it ---- */
+
+static void
+play_force(struct sites *sites)
+{
+    begin_first(sites);
+    note(sites, 0);
+    sites_failover(sites, WEST, "orders", WEST);
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    EXPECT_EQ(version(sites), 1);
+    sleep_for(sites, NS_PER_MS);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+}
+
+TEST(drains, are_completed_by_force_with_the_version_that_they_have, "F-038")
+{
+    sites_play(play_force);
+}
+
+static void
+play_superseded(struct sites *sites)
+{
+    begin_first(sites);
+    note(sites, 0);
+    note(sites, 1);
+    sites_feed(sites, WEST);
+    sites_failover(sites, EAST, "orders", EAST);
+    sites_feed(sites, EAST);
+    EXPECT_EQ(status(sites), ACTIVE_ELSEWHERE);
+    sleep_for(sites, NS_PER_MS);
+    EXPECT_EQ(count_rows(sites), 0);
+    begin(sites);
+    EXPECT_EQ(version(sites), 11);
+    struct drain_ready old = ready_of(sites, 2, 1), new = ready_of(sites, 2, 21);
+    EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &old, sites->arena));
+    EXPECT_EQ(progress_of(sites).ready_count, 0);
+    /* What is newer than all that is known here is another host's doing: try again. */
+    EXPECT_KIND(domains_note_ready(sites_at(sites, WEST), &new, sites->arena), ERR_UNAVAILABLE);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        note(sites, i);
+    EXPECT_EQ(status(sites), ACTIVE_HERE);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+}
+
+TEST(drains, of_an_older_version_count_for_nothing, "F-030", "F-037")
+{
+    sites_play(play_superseded);
+}
+
+/* --- two hosts on one store ---- */
+
+static void
+play_twins(struct sites *sites)
+{
+    struct site *site = &sites->site[WEST];
+    struct store *stores[2];
+    sites_register(sites, EAST, "orders", true);
+    sites_feed(sites, EAST);
+    domains_close(site->domains);
+    struct domains *twins[2] = {sites_open_twin(sites, WEST, &stores[0]),
+                                sites_open_twin(sites, WEST, &stores[1])};
+    site->domains = twins[0];
+    begin(sites);
+    uint64_t before = domains_notification_version(twins[0]);
+    for (uint32_t i = 0; i < 2 * SHARDS; i++) {
+        struct drain_ready ready = ready_of(sites, i / 2, 1);
+        ready.source_cluster = i % 2 == 0 ? "east" : "south";
+        struct error *err = domains_note_ready(twins[i % 2], &ready, sites->arena);
+        while (err != NULL && err->kind == ERR_UNAVAILABLE) { /* it has not heard of it */
+            sleep_for(sites, NS_PER_S);
+            err = domains_note_ready(twins[i % 2], &ready, sites->arena);
+        }
+        EXPECT_OK(err);
+    }
+    sleep_for(sites, 3 * NS_PER_S);
+    for (int i = 0; i < 2; i++) {
+        const struct domain *domain = orders_in(twins[i]);
+        EXPECT_EQ(domain_active(domain, NULL, &site->group).status, ACTIVE_HERE);
+        EXPECT_EQ(domains_notification_version(twins[i]), before + 1);
+    }
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
+    domains_close(twins[1]);
+    store_close(stores[1]);
+    domains_close(twins[0]);
+    store_close(stores[0]);
+    struct domains_options options = {
+        .store = site->store, .group = &site->group, .dynamic = sites->dynamic};
+    EXPECT_OK(domains_open(&options, sites->arena, &site->domains));
+}
+
+TEST(drains, are_ended_once_by_two_hosts_that_hear_of_different_shards)
+{
+    sites_play(play_twins);
+}

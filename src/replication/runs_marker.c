@@ -1,0 +1,140 @@
+/* runs_marker.c - the marker of a source shard has come, and everything before it has left its
+ * stream: is the shard ready?
+ *
+ * What was applied is here; what could not be is a dead letter, and as long as one of the domain
+ * from before the marker is there, the shard is not ready: the domain learns what is in the way,
+ * and the marker is tried again. An operator who merges or purges it sets the domain going. The
+ * marker is acknowledged when the domain has it, durably, or does not wait for it (any more). */
+#include "domain/drain.h"
+#include "fiber/mark.h"
+#include "replication/runs_apply.h"
+#include "wire/message.h"
+#include "wire/presence.h"
+
+#define PAGE_LETTERS 64
+
+static const char *
+letter_domain(const struct dead_letter *letter, struct arena *arena)
+{
+    ADMIN(ReplicationTask) *task = NULL;
+    struct error *err = message_decode_as(arena, ERR_CORRUPT, ADMIN_TYPE(replication_task),
+                                          presence_read_bytes(letter->letter->task), &task);
+    const char *domain_id = err == NULL ? task_domain(task) : NULL;
+    return domain_id == NULL ? "" : domain_id;
+}
+
+/* Was it sent by the same shard, before the marker? Letters of older versions do not say. */
+static bool
+is_before(const struct dead_letter *letter, const struct marker_place *place, int64_t row)
+{
+    uint32_t shard = letter->letter->source_shard;
+    return shard == 0 || (shard == place->source_shard + 1 && letter->row < (uint64_t)row);
+}
+
+struct search {
+    const struct apply_world *world;
+    const struct marker_place *place;
+    const ADMIN(ReplicationTask) *marker;
+    struct arena *arena;
+    const char *found; /* in words; NULL: nothing is in the way */
+};
+
+/* Looks at one page of the letters in a shard; *after is its last one. */
+static struct error *
+search_page(struct search *search, uint32_t shard, uint64_t *after, bool *has_more)
+{
+    scoped(arena_drop) struct arena *page = arena_new(0);
+    const struct marker_place *place = search->place;
+    struct dead_letters letters = {0};
+    struct error *err = engine_read_letters(search->world->engine, shard, place->source, *after,
+                                            INT64_MAX, PAGE_LETTERS, page, &letters);
+    if (err != NULL)
+        return error_copy(search->arena, err);
+    for (size_t i = 0; i < letters.count && search->found == NULL; i++) {
+        const struct dead_letter *letter = &letters.letters[i];
+        const char *domain_id = search->marker->failover_marker_attributes->domain_id;
+        *after = letter->row;
+        if (is_before(letter, place, search->marker->source_task_id) &&
+            strcmp(letter_domain(letter, page), domain_id) == 0)
+            search->found =
+                arena_format(search->arena, "message %llu is parked in shard %u: %s",
+                             (unsigned long long)letter->row, shard, letter->letter->cause);
+    }
+    *has_more = letters.has_more;
+    return NULL;
+}
+
+static struct error *
+find_blocking(struct search *search)
+{
+    uint32_t shards = engine_shard_count(search->world->engine);
+    struct error *err = NULL;
+    for (uint32_t shard = 0; err == NULL && search->found == NULL && shard < shards; shard++) {
+        uint64_t after = 0;
+        bool has_more = true;
+        while (err == NULL && search->found == NULL && has_more)
+            err = search_page(search, shard, &after, &has_more);
+    }
+    return err;
+}
+
+static struct error *
+note(const struct apply_world *world, const struct marker_place *place,
+     const ADMIN(ReplicationTask) *task, const char *blocking, struct arena *arena)
+{
+    const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
+    struct maybe_int64 created = {0};
+    struct error *err =
+        presence_read_timestamp(arena, "creation_time", marker->creation_time, &created);
+    struct drain_ready ready = {
+        .domain_id = marker->domain_id,
+        .scope = marker->scope,
+        .name = marker->name,
+        .failover_version = marker->failover_version,
+        .source_cluster = place->source,
+        .source_shard = place->source_shard,
+        .shard_count = place->shard_count,
+        .marker_time = err == NULL && created.is_set ? created.value : 0,
+    };
+    return blocking != NULL ? domains_note_blocked(world->domains, &ready, blocking, arena)
+                            : domains_note_ready(world->domains, &ready, arena);
+}
+
+/* Does anybody here wait for it? A version that is not known here yet may come. */
+static bool
+is_awaited(const struct apply_world *world, const ADMIN(FailoverMarkerAttributes) *marker)
+{
+    const struct domain *domain = domains_find_id(world->domains, marker->domain_id);
+    bool has_attribute = marker->scope[0] != '\0';
+    struct cluster_attribute attribute = {has_attribute ? marker->scope : NULL,
+                                          has_attribute ? marker->name : NULL};
+    if (domain == NULL ||
+        cluster_group_of_version(world->group, marker->failover_version) != world->group->current)
+        return false;
+    if (domain_active(domain, &attribute, world->group).failover_version < marker->failover_version)
+        return true;
+    const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
+    return drain != NULL && drain->failover_version == marker->failover_version &&
+           drain_is_to_here(drain, world->group);
+}
+
+enum applied
+apply_marker(const struct apply_world *world, const struct marker_place *place,
+             const ADMIN(ReplicationTask) *task, struct arena *arena, struct error **cause)
+{
+    const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
+    struct search search = {.world = world, .place = place, .marker = task, .arena = arena};
+    *cause = NULL;
+    if (place->source_shard >= place->shard_count || !is_awaited(world, marker)) {
+        mark("marker_not_awaited");
+        return APPLIED;
+    }
+    *cause = find_blocking(&search);
+    const char *blocking = search.found;
+    if (*cause == NULL)
+        *cause = note(world, place, task, blocking, arena);
+    if (*cause != NULL)
+        return APPLY_AGAIN;
+    mark(blocking == NULL ? "marker_applied" : "marker_blocked");
+    return blocking == NULL ? APPLIED : APPLY_BLOCKED;
+}

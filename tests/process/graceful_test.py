@@ -1,0 +1,618 @@
+"""Graceful failover between two real clusters, there and back, under the load of clients and workers.
+
+Callers start, signal, cancel and terminate workflows at both clusters all the time; workers of the
+official client poll both; others heartbeat and answer activities at the cluster that they did not get
+them from. Not one of these calls may fail. CADENZA_FAILOVERS says how many failovers there are."""
+
+import asyncio
+import collections
+import contextlib
+import logging
+import os
+import re
+import statistics
+import sys
+import threading
+import time
+import uuid
+from datetime import timedelta
+
+import grpc
+from cadence import activity, workflow
+from cadence.api.v1 import (
+    common_pb2,
+    service_domain_pb2 as domain_api,
+    service_worker_pb2 as worker_api,
+    service_workflow_pb2 as workflow_api,
+    tasklist_pb2,
+)
+from cadence.client import Client
+from cadence.worker import Registry, Worker
+from google.protobuf import duration_pb2, field_mask_pb2
+
+import group_test
+import replication_test
+import support
+from replication_test import DOMAIN, kinds, same, two_clusters
+
+FAILOVERS = int(os.environ.get("CADENZA_FAILOVERS", "2"))
+CALLERS = 4
+RAW_WORKERS = 8
+LIST, RAW_LIST, IDLE_LIST, PROBE_LIST = "graceful", "raw", "nobody", replication_test.LIST
+DEADLINE = 10  # seconds that a call may take
+TIMEOUT = 60  # of a failover
+WORDS = 3  # that a workflow waits for
+PAUSE = 1.5  # seconds between failovers
+MINUTE = timedelta(minutes=1)
+registry = Registry()
+logging.getLogger("cadence").setLevel(logging.CRITICAL)  # workers are told that it is not active
+
+
+# ---- workflows ----
+
+
+@registry.activity()
+async def beat(number: int) -> int:
+    """Says three times that it is alive."""
+    for step in range(3):
+        activity.heartbeat(step)
+        await asyncio.sleep(0.1)
+    return number + 1
+
+
+@registry.activity(name="raw")
+async def raw(number: int) -> int:
+    raise AssertionError("answered by RawWorkers")
+
+
+@registry.workflow()
+class Order:
+    """Has two activities done, one of them elsewhere, and waits for words."""
+
+    def __init__(self):
+        self.heard = []
+
+    @workflow.signal(name="say")
+    def say(self, word: str) -> None:
+        self.heard.append(word)
+
+    @workflow.run
+    async def run(self) -> str:
+        options = {
+            "schedule_to_close_timeout": 2 * MINUTE,
+            "schedule_to_start_timeout": MINUTE,
+            "start_to_close_timeout": MINUTE,
+        }
+        await beat.with_options(heartbeat_timeout=MINUTE, **options).execute(1)
+        await raw.with_options(task_list=RAW_LIST, heartbeat_timeout=MINUTE, **options).execute(2)
+        await workflow.wait_condition(lambda: len(self.heard) >= WORDS)
+        return ",".join(self.heard)
+
+
+# ---- counting ----
+
+
+class Tally:
+    """What came of calls, by method."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.done, self.failed, self.slowest = collections.Counter(), collections.Counter(), 0.0
+        self.examples = []
+
+    def note(self, method, error=None, seconds=0.0):
+        with self.lock:
+            self.slowest = max(self.slowest, seconds)
+            if error is None:
+                self.done[method] += 1
+                return
+            self.failed[method] += 1
+            if len(self.examples) < 10:
+                self.examples.append(f"{method}: {error}")
+
+    def call(self, stub, method, request):
+        begin = time.monotonic()
+        try:
+            answer = getattr(stub, method)(request, timeout=DEADLINE)
+        except grpc.RpcError as error:
+            self.note(method, f"{error.code()} {error.details()}", time.monotonic() - begin)
+            return None
+        self.note(method, None, time.monotonic() - begin)
+        return answer
+
+
+class Emitter:
+    """Counts every attempt of the official client, the ones that it tries again, too."""
+
+    def __init__(self, tally):
+        self.tally = tally
+
+    def with_tags(self, _):
+        return self
+
+    def counter(self, key, n=1, tags=None):
+        found = re.fullmatch(r"cadence-(\w+)\.cadence-(\w+(?:-\w+)*)", key)
+        method, what = found.groups() if found else ("", "")
+        if not method.startswith(("Respond", "Record")) or what == "request":
+            return
+        for _ in range(n):
+            self.tally.note(method, what)
+
+    def gauge(self, key, value, tags=None):
+        pass
+
+    def histogram(self, key, value, tags=None):
+        if key.startswith("cadence-Re") and ".cadence-latency" in key:
+            self.tally.note(key[len("cadence-") :].split(".")[0])
+
+
+# ---- load ----
+
+
+def start_request(workflow_id, kind, task_list):
+    return workflow_api.StartWorkflowExecutionRequest(
+        domain=DOMAIN,
+        workflow_id=workflow_id,
+        workflow_type=common_pb2.WorkflowType(name=kind),
+        task_list=tasklist_pb2.TaskList(name=task_list),
+        execution_start_to_close_timeout=duration_pb2.Duration(seconds=600),
+        task_start_to_close_timeout=duration_pb2.Duration(seconds=10),
+        request_id=str(uuid.uuid4()),
+    )
+
+
+def word_of(number):
+    return common_pb2.Payload(data=f'"{number}"'.encode())
+
+
+class Callers:
+    """Threads that call both clusters in turn until they are told to stop."""
+
+    def __init__(self, sides, tally):
+        self.sides, self.tally, self.orders = sides, tally, []
+        self.is_over = threading.Event()
+        self.threads = [
+            threading.Thread(target=self.run, args=(number,), daemon=True)
+            for number in range(CALLERS)
+        ]
+
+    def call(self, cluster, method, request):
+        return self.tally.call(self.sides[cluster % 2].workflows, method, request)
+
+    def say(self, cluster, name, number):
+        self.call(
+            cluster,
+            "SignalWorkflowExecution",
+            workflow_api.SignalWorkflowExecutionRequest(
+                domain=DOMAIN,
+                workflow_execution=common_pb2.WorkflowExecution(workflow_id=name),
+                signal_name="say",
+                signal_input=word_of(number),
+                request_id=str(uuid.uuid4()),
+            ),
+        )
+
+    def order(self, turn, name):
+        """By a start, or by a signal that starts it."""
+        start = start_request(name, "Order", LIST)
+        if turn % 2:
+            self.call(turn, "StartWorkflowExecution", start)
+            self.say(turn + 1, name, 0)
+        else:
+            self.call(
+                turn,
+                "SignalWithStartWorkflowExecution",
+                workflow_api.SignalWithStartWorkflowExecutionRequest(
+                    start_request=start, signal_name="say", signal_input=word_of(0)
+                ),
+            )
+        for number in range(1, WORDS):
+            self.say(turn + number, name, number)
+        self.orders.append(name)
+
+    def idle(self, turn, name):
+        """A workflow that nobody works on: started, cancelled, terminated."""
+        execution = common_pb2.WorkflowExecution(workflow_id=name)
+        self.call(turn, "StartWorkflowExecution", start_request(name, "Idle", IDLE_LIST))
+        self.call(
+            turn + 1,
+            "RequestCancelWorkflowExecution",
+            workflow_api.RequestCancelWorkflowExecutionRequest(
+                domain=DOMAIN, workflow_execution=execution, request_id=str(uuid.uuid4())
+            ),
+        )
+        self.call(
+            turn,
+            "TerminateWorkflowExecution",
+            workflow_api.TerminateWorkflowExecutionRequest(
+                domain=DOMAIN, workflow_execution=execution, reason="enough"
+            ),
+        )
+
+    def run(self, number):
+        turn = number
+        while not self.is_over.is_set():
+            if turn % 3 == 0:
+                self.order(turn, f"order-{number}-{turn}")
+            else:
+                self.idle(turn, f"idle-{number}-{turn}")
+            turn += 1
+            time.sleep(0.05)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+class RawWorkers:
+    """Take activities from one cluster, and answer them at both in turn."""
+
+    def __init__(self, sides, tally):
+        self.sides, self.tally, self.is_over = sides, tally, threading.Event()
+        self.threads = [
+            threading.Thread(target=self.run, args=(number % 2, number), daemon=True)
+            for number in range(RAW_WORKERS)
+        ]
+
+    def poll(self, cluster):
+        with contextlib.suppress(grpc.RpcError):
+            return self.sides[cluster].workers.PollForActivityTask(
+                worker_api.PollForActivityTaskRequest(
+                    domain=DOMAIN, task_list=tasklist_pb2.TaskList(name=RAW_LIST), identity="raw"
+                ),
+                timeout=2,
+            )
+
+    def work(self, cluster, turn, task):
+        def call(other, method, **fields):
+            stub = self.sides[(cluster + other) % 2].workers
+            request = getattr(worker_api, f"{method}Request")(**fields)
+            self.tally.call(stub, method, request)
+
+        by_id = {
+            "domain": DOMAIN,
+            "workflow_execution": task.workflow_execution,
+            "activity_id": task.activity_id,
+        }
+        for other in (0, 1):
+            call(other + turn, "RecordActivityTaskHeartbeat", task_token=task.task_token)
+            call(other + turn, "RecordActivityTaskHeartbeatByID", **by_id)
+            time.sleep(0.02)
+        result = common_pb2.Payload(data=b"3")
+        if turn % 2:
+            call(
+                turn // 2,
+                "RespondActivityTaskCompleted",
+                task_token=task.task_token,
+                result=result,
+            )
+        else:
+            call(turn // 2, "RespondActivityTaskCompletedByID", result=result, **by_id)
+
+    def run(self, cluster, turn):
+        while not self.is_over.is_set():
+            task = self.poll(cluster)
+            if task is not None and task.task_token:
+                self.work(cluster, turn, task)
+                turn += 1
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+class PythonWorkers:
+    """The official client's workers, one of each cluster, on a loop of their own."""
+
+    def __init__(self, clusters, tally):
+        self.clusters, self.tally = clusters, tally
+        self.loop, self.ready = asyncio.new_event_loop(), threading.Event()
+        self.over = asyncio.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    async def work(self):
+        async with contextlib.AsyncExitStack() as stack:
+            for cluster in self.clusters:
+                client = await stack.enter_async_context(
+                    Client(domain=DOMAIN, target=cluster.grpc, metrics_emitter=Emitter(self.tally))
+                )
+                await stack.enter_async_context(Worker(client, LIST, registry))
+            self.ready.set()
+            await self.over.wait()
+
+    def run(self):
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(self.work())
+
+    def __enter__(self):
+        self.thread.start()
+        self.ready.wait()
+        return self
+
+    def __exit__(self, *_):
+        self.loop.call_soon_threadsafe(self.over.set)
+        self.thread.join()
+
+
+# ---- failovers ----
+
+
+def begin_failover(cluster):
+    cluster.api.UpdateDomain(
+        domain_api.UpdateDomainRequest(
+            name=DOMAIN,
+            active_cluster_name=cluster.name,
+            failover_timeout=duration_pb2.Duration(seconds=TIMEOUT),
+            update_mask=field_mask_pb2.FieldMask(paths=["active_cluster_name", "failover_timeout"]),
+        ),
+        timeout=support.LIMIT,
+    )
+
+
+def is_active(cluster):
+    domain = cluster.describe(DOMAIN)
+    return domain.active_cluster_name == cluster.name and not domain.HasField("failover_info")
+
+
+class Probe:
+    """A workflow with a decision that waits in the target, where a poll is parked."""
+
+    def __init__(self, sides):
+        self.sides = sides
+        sides[0].start("probe")
+        sides[0].complete(sides[0].poll())
+
+    def park(self, target, number):
+        side = self.sides[target]
+        self.sides[1 - target].signal("probe", f"s{number}")
+        replication_test.until_same(self.sides, "probe")
+        self.answer = []
+        self.thread = threading.Thread(
+            target=lambda: self.answer.append((side.poll(), time.monotonic()))
+        )
+        self.thread.start()
+        time.sleep(0.3)
+
+    def join(self, target):
+        self.thread.join()
+        task, when = self.answer[0]
+        assert task.task_token, "the poll came back empty"
+        self.sides[target].complete(task)
+        return when
+
+
+def fail_over(clusters, probe, target, number):
+    """Seconds until the target was active, and until the parked poll had its decision."""
+    probe.park(target, number)
+    begin = time.monotonic()
+    begin_failover(clusters[target])
+    while not is_active(clusters[target]):
+        assert time.monotonic() - begin < TIMEOUT, "the failover did not end in time"
+        time.sleep(0.005)
+    active = time.monotonic() - begin
+    return active, probe.join(target) - begin
+
+
+# ---- what came of it ----
+
+
+def figure(cluster, name):
+    """The sum of all series of a metric."""
+    _, text = support.get(cluster.http, "/metrics")
+    found = re.findall(rf"^{name}(?:_total)?(?:{{[^}}]*}})? ([0-9.e+]+)$", text, re.M)
+    return sum(float(value) for value in found)
+
+
+def check_orders(sides, orders):
+    def is_closed(name):
+        events = sides[0].history(name)
+        return (
+            events
+            and kinds(events)[-1].startswith("workflow_execution_")
+            and (
+                kinds(events)[-1]
+                not in ("workflow_execution_started", "workflow_execution_signaled")
+            )
+        )
+
+    expected = '"' + ",".join(str(number) for number in range(WORDS)) + '"'
+    for name in orders:
+        support.wait_until(lambda: is_closed(name), f"{name} to end", limit=120)
+        events = replication_test.until_same(sides, name)
+        assert kinds(events)[-1] == "workflow_execution_completed", (name, kinds(events))
+        result = events[-1].workflow_execution_completed_event_attributes.result.data
+        assert result.decode().strip() == expected, (name, result)
+        assert kinds(events).count("workflow_execution_signaled") == WORDS, (name, kinds(events))
+
+
+def check_tally(tally):
+    refused = sum(n for method, n in tally.failed.items() if "DecisionTask" in method)
+    failed = {m: n for m, n in tally.failed.items() if "DecisionTask" not in m}
+    calls = sum(tally.done.values())
+    print(
+        f"    {calls} calls, {sum(failed.values())} failed, slowest {tally.slowest:.2f} s; "
+        f"{refused} answers of decisions were refused"
+    )
+    assert not failed, (failed, tally.examples)
+    for method in (
+        "StartWorkflowExecution",
+        "SignalWithStartWorkflowExecution",
+        "SignalWorkflowExecution",
+        "RequestCancelWorkflowExecution",
+        "TerminateWorkflowExecution",
+        "RespondActivityTaskCompleted",
+        "RespondActivityTaskCompletedByID",
+        "RecordActivityTaskHeartbeat",
+        "RecordActivityTaskHeartbeatByID",
+    ):
+        assert tally.done[method] > 0, (method, tally.done)
+
+
+def check_clusters(clusters):
+    held = sum(figure(c, "cadence_graceful_failover_held_calls") for c in clusters)
+    done = sum(figure(c, "cadence_graceful_failover_completed") for c in clusters)
+    late = sum(figure(c, "cadence_graceful_failover_failures") for c in clusters)
+    print(f"    {held:.0f} calls were held; {done:.0f} failovers ended with all shards ready")
+    assert done == FAILOVERS and late == 0, (done, late)
+    assert held > 0 or FAILOVERS < 10  # a failover takes a moment only
+    for cluster in clusters:
+        for name in ("histories_forked", "histories_switched", "zombies", "events_lost"):
+            assert figure(cluster, f"replication_{name}") == 0, (cluster.name, name)
+
+
+@support.proves("F-040")
+def test_no_call_fails_while_a_domain_goes_there_and_back_gracefully(binary, folder):
+    times = []
+    tally = Tally()
+    with two_clusters(binary, folder) as (clusters, sides):
+        probe = Probe(sides)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(PythonWorkers(clusters, tally))
+            stack.enter_context(RawWorkers(sides, tally))
+            callers = Callers(sides, tally)
+            with callers:
+                for number in range(FAILOVERS):
+                    time.sleep(PAUSE)
+                    times.append(fail_over(clusters, probe, 1 - number % 2, number))
+                time.sleep(PAUSE)
+            check_orders(sides, callers.orders)
+        assert same(sides, "probe")
+        for what, column in (("active", 0), ("the first decision", 1)):
+            found = [1e3 * time_[column] for time_ in times]
+            print(
+                f"    from the command to {what}: median {statistics.median(found):.0f} ms, "
+                f"slowest {max(found):.0f} ms of {len(found)}"
+            )
+        print(f"    {len(callers.orders)} workflows of the official client completed")
+        check_tally(tally)
+        check_clusters(clusters)
+
+
+# ---- command lines ----
+
+
+def cadenza(binary, cluster, *words):
+    return support.run(binary, "--address", cluster.grpc, "--domain", DOMAIN, *words)
+
+
+def until_settled(clusters, target):
+    """All of them know that it is active there, and of no failover under way."""
+    support.wait_until(
+        lambda: is_active(clusters[target])
+        and all(c.active(DOMAIN) == clusters[target].name for c in clusters),
+        f"the domain to be active in cluster{target}",
+    )
+
+
+DONE = (
+    r"Domain orders successfully failed over to cluster{} in \d+\.\d\d s: all( \d+)? shards handed "
+    r"over, none timed out, nothing was lost\."
+)
+
+
+def test_the_command_line_shows_a_graceful_failover_to_its_end(binary, folder):
+    with two_clusters(binary, folder) as (clusters, _):
+        words = ("domain", "update", "-failover_type", "graceful", "-active_cluster", "cluster1")
+        code, out, err = cadenza(binary, clusters[1], *words, "-failover_timeout", "120s")
+        assert code == 0 and "successfully updated" in out, (code, out, err)
+        assert re.search(DONE.format(1), out), out
+        until_settled(clusters, 1)
+
+        # Asked elsewhere it is refused, with the command to use.
+        code, out, err = cadenza(
+            binary,
+            clusters[1],
+            *("domain", "update", "--failover_type", "grace"),
+            *("--active_cluster", "cluster0", "--failover_timeout", "120"),
+        )
+        assert code == 1, (code, out, err)
+        command = re.search(r"cadenza (--address \S+ --domain .*?--active_cluster cluster0)", err)
+        code, out, err = support.run(binary, *command[1].split())
+        assert code == 0 and re.search(DONE.format(0), out), (code, out, err)
+        until_settled(clusters, 0)
+
+        code, out, err = cadenza(
+            binary, clusters[1], *("domain", "failover", "--ac", "cluster1", "--fts", "30")
+        )
+        assert code == 0 and re.search(DONE.format(1), out), (code, out, err)
+        code, out, err = cadenza(binary, clusters[1], "domain", "failover", "--watch")
+        assert code == 1 and "no graceful failover of domain orders is under way" in err, (out, err)
+        code, out, err = cadenza(binary, clusters[0], "domain", "list-failover-history")
+        assert code == 0 and out.lower().count("graceful") == 3, (out, err)
+
+
+def test_a_failover_that_takes_its_time_is_watched_and_forced_to_its_end(binary, folder):
+    settings = folder / "dynamic.yaml"
+    settings.write_text("system.enableGracefulFailover:\n- value: false\n")
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        clusters = [group_test.Cluster(binary, folder, number, ports) for number in range(2)]
+        for cluster in clusters:
+            cluster.flags += ("--dynamic-config", str(settings))
+            stack.enter_context(cluster)
+        group_test.register(clusters, DOMAIN)
+        group_test.until_same(clusters, DOMAIN)
+
+        # No shard hands over, so its time runs out.
+        code, out, err = cadenza(
+            binary, clusters[1], *("domain", "failover", "--ac", "cluster1", "--fts", "3s")
+        )
+        assert code == 0 and "cluster1: no shard has handed over yet" in out, (code, out, err)
+        assert re.search(r"is active in cluster1 after [34]\.\d\d s: the time was over", out), out
+        until_settled(clusters, 1)
+
+        move = ("domain", "update", "--active_cluster", "cluster0", "--failover_type")
+        code, out, err = cadenza(binary, clusters[0], *move, "grace", "--detach")
+        assert code == 0 and "domain failover --domain orders --watch" in out, (code, out, err)
+        code, out, err = cadenza(binary, clusters[0], *move, "grace")
+        assert code == 1 and "concurrent" in err.lower(), (code, out, err)
+        with contextlib.ExitStack() as watching:
+            seen = []
+            watch = threading.Thread(
+                target=lambda: seen.append(
+                    cadenza(binary, clusters[0], "domain", "failover", "--watch")
+                )
+            )
+            watching.callback(watch.join)
+            watch.start()
+            time.sleep(1)
+            code, out, err = cadenza(binary, clusters[0], *move, "force")
+            assert code == 0, (code, out, err)
+        code, out, err = seen[0]
+        assert code == 0 and "orders moves to cluster0" in out, (code, out, err)
+        until_settled(clusters, 0)
+
+
+def test_the_cadence_command_line_fails_over_gracefully(binary, folder):
+    with two_clusters(binary, folder) as (clusters, _):
+        code, out, err = support.cadence(
+            clusters[1],
+            DOMAIN,
+            *("domain", "update", "--active_cluster", "cluster1", "--failover_type", "grace"),
+            *("--failover_timeout_seconds", "60"),
+        )
+        assert code == 0, (code, out, err)
+        until_settled(clusters, 1)
+        code, out, err = support.cadence(
+            clusters[0], DOMAIN, *("domain", "failover", "--ac", "cluster0", "--fts", "60")
+        )
+        assert code == 0, (code, out, err)
+        until_settled(clusters, 0)
+        done = sum(figure(c, "cadence_graceful_failover_completed") for c in clusters)
+        assert done == 2, done
+
+
+if __name__ == "__main__":
+    support.main(sys.modules[__name__])
