@@ -282,6 +282,7 @@ def move_cities(binary, folder, moved, asked, *flags):
             *("--cluster_attribute", f"city.{city}", "--format", "json"),
         )
         assert len(json.loads(one)) == 1, one
+        assert ("GRACEFUL" in one.upper()) == bool(flags), one
 
     with group_test.group(binary, folder, 3) as clusters:
         register(clusters)
