@@ -10,6 +10,7 @@
 #include "engine/inside.h"
 #include "engine/ndc/versions.h"
 #include "fiber/mark.h"
+#include "wire/errors.h"
 #include "wire/message.h"
 
 #define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
@@ -151,6 +152,35 @@ check_closed(struct errand_walk *walk)
     return errand_is_void(err) ? NULL : err; /* it may be gone by its age */
 }
 
+struct heard_view {
+    int64_t initiated_id;
+    bool has_heard;
+};
+
+static void
+look_heard(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct heard_view *view = context;
+    view->has_heard = !run_is_open(run) || (run->core->next_event_id > view->initiated_id &&
+                                            run_find_child(run, view->initiated_id) == NULL);
+}
+
+/* The parent was told in another cluster. If it goes on elsewhere, with a history that does not
+ * have that, it must be told again; so the row stays until the parent's history says so here. */
+static struct error *
+check_heard(struct errand_walk *walk, const struct run_key *parent)
+{
+    struct heard_view view = {.initiated_id = walk->errand->transfer->schedule_id};
+    struct error *err = engine_look(walk->engine, parent, look_heard, &view, walk->arena);
+    if (err != NULL)
+        return errand_is_void(err) ? NULL : err;
+    if (view.has_heard)
+        return NULL;
+    mark("parent_told_abroad");
+    return errors_service_busy(walk->arena, "", "The history of workflow %s is not here yet.",
+                               parent->workflow_id);
+}
+
 static struct error *
 tell_parent(struct errand_walk *walk)
 {
@@ -166,6 +196,8 @@ tell_parent(struct errand_walk *walk)
     struct errand_wish wish = {.kind = ERRAND_CHILD_CLOSED, .target = key, .body = &row->base};
     err = errand_ask(walk, &wish);
     mark(err == NULL ? "parent_told" : "parent_not_told");
+    if (err == NULL && wish.is_abroad)
+        err = check_heard(walk, &key);
 #ifdef CADENZA_PLANT_parent_told_or_not
     return NULL;
 #endif
