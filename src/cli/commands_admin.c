@@ -142,6 +142,17 @@ const struct cli_command cli_admin_commands[] = {
         .run = cli_workflow_show,
     },
     {
+        .words = "admin workflow rebuild",
+        .summary = "Replaces the state of an open workflow by what its history says. Attempts of "
+                   "activities begin anew.",
+        .examples = "  cadenza admin workflow rebuild --domain orders -w order-7\n",
+        .flags = PRINTED REMOTE,
+        .rpc = RPC(.path = "/cadenza.admin.v1.RunsAPI/RebuildRun",
+                   .request = &cadenza__admin__v1__rebuild_run_request__descriptor,
+                   .response = &cadenza__admin__v1__rebuild_run_response__descriptor,
+                   .fields = ONE_RUN, .done = "Rebuilt."),
+    },
+    {
         .words = "admin workflow refresh-tasks",
         .aliases = "rt",
         .summary = "Sends a workflow's tasks and timers again, where one seems lost.",
