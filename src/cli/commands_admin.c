@@ -1,4 +1,5 @@
 /* commands_admin.c - the commands for those who run a server. */
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/admin.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"

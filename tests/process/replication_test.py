@@ -463,7 +463,7 @@ def test_how_far_a_cluster_is_behind(binary, folder):
 
 
 def measure_lag_under_load(binary, folder):
-    """The same beside a thousand signals a second; for benches (LAG_RATE), needs a quiet machine."""
+    """The same beside LAG_RATE signals a second; for benches, on a quiet machine."""
     rate = int(os.environ.get("LAG_RATE", "0"))
     with two_clusters(binary, folder) as (_, sides), paced_signals(sides[0], rate) as answered:
         begin, before = time.monotonic(), len(answered)
