@@ -51,8 +51,9 @@ load(struct rebuilding *rebuilding)
         return err;
     if (rebuilding->key.run_id[0] == '\0' && workflow->current != NULL)
         rebuilding->key.run_id = arena_text(rebuilding->arena, workflow->current->run_id);
-    err = workflow_load_run(tenure, workflow, rebuilding->key.run_id, rebuilding->arena,
-                            &rebuilding->loaded);
+    if (rebuilding->key.run_id[0] != '\0')
+        err = workflow_load_run(tenure, workflow, rebuilding->key.run_id, rebuilding->arena,
+                                &rebuilding->loaded);
     bool is_gone =
         err == NULL && (rebuilding->loaded == NULL || rebuilding->loaded->run->core->is_deleting);
     if (is_gone)
