@@ -65,6 +65,7 @@ static const char *const reads[ROW_KIND_END] = {
     [ROW_ISOLATION_GROUPS] = "GetDomain",
     [ROW_AUDIT] = "GetAuditRecords",
     [ROW_DIVERGENCE] = "GetWorkflowExecution",
+    [ROW_ENTITY] = "GetDomain",
 };
 
 static struct meter_series
