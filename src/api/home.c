@@ -38,9 +38,15 @@ home_choose(struct rpc_call *call)
 {
     const struct api_options *options = &api_of(call)->options;
     API(StartWorkflowExecutionRequest) *start = find_start(call->request);
+#ifdef CADENZA_PLANT_region_substituted
+    if (start == NULL ||
+        (!api_is_forwarded(call) && start->active_cluster_selection_policy != NULL))
+        return false; /* planted: who carries a start out puts its own region into it */
+#else
     if (start == NULL || api_is_forwarded(call) ||
         cluster_attribute_of(start->active_cluster_selection_policy).scope != NULL)
         return false;
+#endif
     const struct domain *domain = domains_find_name(options->domains, start->domain);
     if (domain == NULL || !domain->record->domain->is_global_domain)
         return false;

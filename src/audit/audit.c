@@ -23,10 +23,11 @@ struct audit {
 /* --- which calls count ---- */
 
 /* Of services for operators: what only looks, and what clusters ask each other. */
-static const char *const passing[] = {
-    "Get",  "Describe",     "List",          "Count",
-    "Read", "HotWorkflows", "ReapplyEvents", "RespondCrossCluster",
-    NULL};
+static const char *const passing[] = {"Get",           "Describe",
+                                      "List",          "Count",
+                                      "Read",          "HotWorkflows",
+                                      "ReapplyEvents", "RespondCrossCluster",
+                                      "RunErrand",     NULL};
 static const char *const of_domains[] = {"RegisterDomain", "UpdateDomain",   "DeprecateDomain",
                                          "DeleteDomain",   "FailoverDomain", NULL};
 

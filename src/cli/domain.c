@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/vector.h"
+#include "cli/domain_attributes.h"
 #include "cli/domain_request.h"
 #include "cli/domain_show.h"
 #include "cli/inside.h"
@@ -85,6 +86,20 @@ cli_domain_update(struct cli_call *call)
     return err;
 }
 
+static struct error *describe(struct cli_call *call, API(Domain) **domain);
+
+/* Everything that is active in a cluster goes to another one. */
+static struct error *
+leave_cluster(struct cli_call *call, API(FailoverDomainRequest) *request)
+{
+    API(Domain) *domain = NULL;
+    struct error *err = describe(call, &domain);
+    if (err != NULL)
+        return err;
+    return domain_leave(domain, call->domain.leave_cluster, call->domain.to_cluster, call->arena,
+                        request);
+}
+
 struct error *
 cli_domain_failover(struct cli_call *call)
 {
@@ -92,6 +107,10 @@ cli_domain_failover(struct cli_call *call)
     struct error *err = domain_make_failover(&call->domain, call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
+    if (call->domain.leave_cluster != NULL)
+        err = leave_cluster(call, request);
+    if (err != NULL)
+        return err;
     ProtobufCMessage *answer = NULL;
     err = ask(call, "FailoverDomain", &request->base, API_TYPE(failover_domain_response), &answer);
     if (err == NULL)
@@ -283,6 +302,13 @@ list_failovers(struct cli_call *call, const char *domain_id, int32_t page_size,
     API(ListFailoverHistoryRequest) request = API_VALUE(LIST_FAILOVER_HISTORY_REQUEST__INIT);
     request.filters = message_new(call->arena, API_TYPE(list_failover_history_request_filters));
     request.filters->domain_id = presence_make_text(domain_id);
+    if (call->domain.attribute != NULL) {
+        struct error *wrong =
+            domain_read_attribute("cluster_attribute", call->domain.attribute, call->arena,
+                                  &request.filters->cluster_attribute);
+        if (wrong != NULL)
+            return cli_wrong(call, wrong);
+    }
     request.pagination = message_new(call->arena, API_TYPE(pagination_options));
     request.pagination->page_size = page_size;
     size_t wanted = call->domain.wants_all ? SIZE_MAX : FAILOVER_PAGE_SIZE;

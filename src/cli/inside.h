@@ -20,7 +20,8 @@ struct domain_flags {
     const char *history_status, *history_uri, *visibility_status, *visibility_uri;
     const char *add_bad_binary, *remove_bad_binary;
     const char *page_size, *prefix;
-    struct flag_list clusters, active_clusters, data, data_entries;
+    const char *leave_cluster, *to_cluster, *attribute;
+    struct flag_list clusters, active_clusters, regions, removed_attributes, data, data_entries;
     bool wants_all, wants_deprecated, wants_full, is_forced, is_confirmed;
 };
 

@@ -21,6 +21,8 @@
       "The admin token.")                                                                          \
     X(DYNAMIC_DOMAIN_NAME_LENGTH, "limit.domainNameLength", KEY_INTEGER, "1000", "domainName",     \
       "Longest domain name.")                                                                      \
+    X(DYNAMIC_ATTRIBUTES_MAX, "limit.clusterAttributesPerDomain", KEY_INTEGER, "10000",            \
+      "domainName", "Most cluster attributes that a domain has, those taken away included.")       \
     X(DYNAMIC_FAILOVER_TIMEOUT_MAX, "frontend.maxFailoverTimeoutInSeconds", KEY_INTEGER, "300",    \
       "domainName", "Longest timeout of a graceful failover.")                                     \
     X(DYNAMIC_FAILOVER_COOL_DOWN, "frontend.failoverCoolDown", KEY_DURATION, "0s", "domainName",   \

@@ -28,6 +28,7 @@ struct domain_rules {
     int64_t retention_days_min;
     int64_t retention_days_max;
     int64_t name_length_max;
+    int64_t attributes_max; /* cluster attributes of one domain */
     int64_t bad_binaries_max;
     const char *const *required_data_keys; /* NULL-terminated */
     int64_t cool_down;            /* between two changes of one global domain, ns; 0: none */

@@ -35,6 +35,7 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
         .retention_days_min = dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, &filter),
         .retention_days_max = dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, &filter),
         .name_length_max = dynamic_integer(dynamic, DYNAMIC_DOMAIN_NAME_LENGTH, &filter),
+        .attributes_max = dynamic_integer(dynamic, DYNAMIC_ATTRIBUTES_MAX, &filter),
         .bad_binaries_max = dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter),
         .required_data_keys =
             dynamic_list(dynamic, DYNAMIC_REQUIRED_DOMAIN_DATA_KEYS, &filter, arena),

@@ -7,6 +7,7 @@
 #ifndef CADENZA_ENGINE_ENGINE_H
 #define CADENZA_ENGINE_ENGINE_H
 
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "engine/shard/shard.h"
 
 /* Events of a run, for the cluster where it is active. */
@@ -19,6 +20,15 @@ struct reapply_message {
 struct reapply_port {
     struct error *(*send)(void *context, const struct reapply_message *message,
                           struct arena *arena);
+    void *context;
+};
+
+/* Sends an errand to the cluster where its target is active; as above. Errors: those of the target
+ * too. */
+struct abroad_port {
+    struct error *(*send)(void *context, const char *cluster,
+                          const STORE_API(RunErrandRequest) *request, struct arena *arena,
+                          STORE_API(RunErrandResponse) **response);
     void *context;
 };
 
@@ -35,6 +45,7 @@ struct engine_options {
     struct search_port search;   /* may be empty */
     struct archive_port archive; /* may be empty */
     struct reapply_port reapply; /* may be empty: such events wait */
+    struct abroad_port abroad;   /* may be empty: errands wait for targets that are elsewhere */
     const char *host;
     bool is_alone;
     size_t runs_max;      /* cached, in all; 0: a default */
@@ -148,6 +159,14 @@ must_use struct error *engine_hottest(struct engine *engine, const char *domain_
 must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
                                        struct arena *arena,
                                        API(DescribeWorkflowExecutionResponse) *response);
+
+/* What a workflow that is active in another cluster asks of one that is active here, as one step.
+ * Errors: ERR_BAD_REQUEST (the request is none), ERR_SERVICE_BUSY (a child whose parent is not
+ * known here yet), the command's. */
+must_use struct error *engine_run_foreign_errand(struct engine *engine,
+                                                 const STORE_API(RunErrandRequest) *request,
+                                                 struct arena *arena,
+                                                 STORE_API(RunErrandResponse) *response);
 
 /* What a run belongs to: the cluster attribute that it was started with; NULL: none, so its domain
  * decides. Texts live in the arena. */

@@ -1,20 +1,17 @@
 /* errands.c - what rows of the outbox ask for on other workflows: which one goes where, signals and
- * cancel requests, the news for a parent. Children are in errands_child.c.
+ * cancel requests, the news for a parent. Children are in errands_child.c, the steps of the others
+ * in errands_target.c.
  *
  * An errand is a walk: look at the run whose row it is, ask the other workflow, write down what
  * came of it. Each is a step of its own, in its own shard, under its own lock. Whatever happens
  * between them, the walk is made again from the start: what was done already answers as it did
  * then, because the request has the same id. */
-#include <stdio.h>
-
 #include "base/check.h"
 #include "engine/inside.h"
 #include "engine/ndc/versions.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
 
-#define CLOCKS_DIFFER  (60 * (int64_t)1000000000) /* of hosts: not more than this */
-#define SELF           "history-service"          /* who asks, for the histories of others */
 #define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
 
 struct error *
@@ -25,14 +22,6 @@ errand_step_source(struct errand_walk *walk, decide_function *decide, void *cont
                               .range_id = walk->errand->range_id,
                               .decide = decide,
                               .context = context};
-    return engine_step(walk->engine, &step, walk->arena);
-}
-
-struct error *
-errand_step_target(struct errand_walk *walk, const struct run_key *key, decide_function *decide,
-                   void *context)
-{
-    struct shard_step step = {.key = *key, .needs_run = true, .decide = decide, .context = context};
     return engine_step(walk->engine, &step, walk->arena);
 }
 
@@ -58,7 +47,6 @@ errand_fits(const struct errand_walk *walk, int64_t event_version)
 struct external_view {
     struct errand_walk *walk;
     STORED(PendingExternal) *external; /* NULL: nothing is to be done any more */
-    struct origin origin;
 };
 
 static struct error *
@@ -75,76 +63,6 @@ look_external(void *context, struct step *step)
     return NULL;
 }
 
-static struct error *
-decide_signal_target(void *context, struct step *step)
-{
-    const struct external_view *view = context;
-    const STORED(PendingExternal) *external = view->external;
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(step->arena, API_TYPE(signal_workflow_execution_request));
-    request->signal_name = external->signal_name;
-    request->signal_input = external->input;
-    request->request_id = external->request_id;
-    request->identity = (char *)SELF;
-    return command_signal_from(step, request, &view->origin);
-}
-
-static struct error *
-decide_cancel_target(void *context, struct step *step)
-{
-    const struct external_view *view = context;
-    API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(step->arena, API_TYPE(request_cancel_workflow_execution_request));
-    request->request_id = view->external->request_id;
-    request->identity = (char *)SELF;
-    return command_request_cancel_from(step, request, &view->origin);
-}
-
-/* One run of the target's chain, looked at from the newest back. */
-struct chain_view {
-    const STORED(PendingExternal) *external;
-    bool has_it;                           /* the signal is there */
-    int64_t start_time;                    /* of this run */
-    char run_before[UUID_TEXT_LENGTH + 1]; /* "": none */
-};
-
-static void
-look_chain(void *context, const struct run *run, const STORED(CurrentRecord) *current)
-{
-    struct chain_view *view = context;
-    const char *request_id = view->external->request_id;
-    view->has_it = map_get(run->signal_requests, slice_text(request_id)) != NULL;
-    view->start_time = run->core->start_time;
-    snprintf(view->run_before, sizeof view->run_before, "%s",
-             run->core->continued_execution_run_id);
-}
-
-/* A signal for the current run, sent again: it may be in a run that has gone on as another one
- * since. Those that ended before the signal was asked for cannot have it. An owner that was
- * overtaken may not know it yet. */
-static struct error *
-was_delivered(struct external_view *view, bool *was)
-{
-    const STORED(PendingExternal) *external = view->external;
-    int64_t asked = view->walk->errand->transfer->created_time - CLOCKS_DIFFER;
-    struct chain_view chain = {.external = external};
-    struct run_key key = {external->domain_id, external->workflow_id, ""};
-    unsigned runs = 0;
-    *was = false;
-    do {
-        struct error *err =
-            engine_look_surely(view->walk->engine, &key, look_chain, &chain, view->walk->arena);
-        if (err != NULL)
-            return errand_is_void(err) ? NULL : err;
-        *was = chain.has_it;
-        runs++;
-        key.run_id = arena_text(view->walk->arena, chain.run_before);
-    } while (!*was && chain.start_time > asked && key.run_id[0] != '\0');
-    if (*was && runs > 1)
-        mark("signal_found_in_old_run");
-    return NULL;
-}
-
 /* Asks the other workflow. An error: try again. */
 static struct error *
 ask_target(struct external_view *view, enum external_end *end)
@@ -156,22 +74,17 @@ ask_target(struct external_view *view, enum external_end *end)
     *end = EXTERNAL_UNKNOWN;
     if (is_self) /* */
         return NULL;
-    bool may_be_there = view->walk->errand->is_repeat && !external->is_cancel;
-    bool was_there = false;
-    struct error *err = NULL;
-#ifdef CADENZA_PLANT_signal_sent_again
-    may_be_there = false;
-#endif
-    if (may_be_there && external->run_id[0] == '\0')
-        err = was_delivered(view, &was_there);
-    if (was_there)
-        *end = EXTERNAL_DELIVERED;
-    if (err != NULL || was_there)
-        return err;
-    struct run_key target = {external->domain_id, external->workflow_id, external->run_id};
-    err =
-        errand_step_target(view->walk, &target,
-                           external->is_cancel ? decide_cancel_target : decide_signal_target, view);
+    struct errand_wish wish = {
+        .kind = external->is_cancel ? ERRAND_CANCEL : ERRAND_SIGNAL,
+        .target = {external->domain_id, external->workflow_id, external->run_id},
+        .origin = {.workflow_id = source->workflow_id,
+                   .run_id = source->run_id,
+                   .initiated_id = external->initiated_id,
+                   .is_child_only = external->is_child_only},
+        .body = &external->base,
+        .asked_time =
+            view->walk->errand->is_repeat ? view->walk->errand->transfer->created_time : 0};
+    struct error *err = errand_ask(view->walk, &wish);
     if (err == NULL || err->kind == ERR_CANCELLATION_ALREADY_REQUESTED)
         *end = EXTERNAL_DELIVERED;
     else if (err->kind == ERR_ALREADY_COMPLETED)
@@ -201,10 +114,6 @@ deliver_external(struct errand_walk *walk)
     struct error *err = errand_step_source(walk, look_external, &view);
     if (err != NULL || view.external == NULL)
         return errand_is_void(err) ? NULL : err;
-    view.origin = (struct origin){.workflow_id = walk->source.workflow_id,
-                                  .run_id = walk->source.run_id,
-                                  .initiated_id = view.external->initiated_id,
-                                  .is_child_only = view.external->is_child_only};
     struct external_result result = {.initiated_id = view.external->initiated_id};
     err = ask_target(&view, &result.end);
     if (err != NULL)
@@ -217,17 +126,6 @@ deliver_external(struct errand_walk *walk)
 }
 
 /* --- the news for a parent ---- */
-
-static struct error *
-decide_child_closed(void *context, struct step *step)
-{
-    const STORED(TransferRow) *row = context;
-    struct child_close close = {.workflow_id = row->workflow_id,
-                                .run_id = row->run_id,
-                                .first_run_id = row->first_run_id,
-                                .event = row->close_event};
-    return command_child_closed(step, row->schedule_id, &close);
-}
 
 /* Is the run closed by this very event? It may be open again: then another history won. */
 static void
@@ -265,7 +163,8 @@ tell_parent(struct errand_walk *walk)
     struct error *err = check_closed(walk);
     if (err != NULL || walk->is_void)
         return err;
-    err = errand_step_target(walk, &key, decide_child_closed, (void *)row);
+    struct errand_wish wish = {.kind = ERRAND_CHILD_CLOSED, .target = key, .body = &row->base};
+    err = errand_ask(walk, &wish);
     mark(err == NULL ? "parent_told" : "parent_not_told");
 #ifdef CADENZA_PLANT_parent_told_or_not
     return NULL;

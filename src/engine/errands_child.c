@@ -94,13 +94,27 @@ origin_of(const struct errand_walk *walk, const STORED(PendingChild) *child)
                            .child_id = child->initiated_id};
 }
 
+/* What the child is started with: as its parent, unless it says otherwise. */
+static const API(ActiveClusterSelectionPolicy) *
+child_policy(const STORED(PendingChild) *child, const API(ActiveClusterSelectionPolicy) *of_parent)
+{
+    const API(ActiveClusterSelectionPolicy) *own =
+        child->start == NULL ? NULL : child->start->active_cluster_selection_policy;
+    return cluster_attribute_of(own).scope != NULL ? own : of_parent;
+}
+
 /* The parent has closed: what its policy means for this child. */
 static struct error *
-end_child(struct errand_walk *walk, const STORED(PendingChild) *child)
+end_child(struct errand_walk *walk, const STORED(PendingChild) *child,
+          const API(ActiveClusterSelectionPolicy) *of_parent)
 {
-    struct end_wish wish = {.child = child, .origin = origin_of(walk, child)};
-    struct run_key key = {child->domain_id, child->workflow_id, ""};
-    struct error *err = errand_step_target(walk, &key, errand_decide_end_child, &wish);
+    struct errand_wish wish = {.kind = ERRAND_END_CHILD,
+                               .target = {child->domain_id, child->workflow_id, ""},
+                               .origin = origin_of(walk, child),
+                               .body = &child->base,
+                               .policy = child_policy(child, of_parent),
+                               .has_policy = true};
+    struct error *err = errand_ask(walk, &wish);
     if (err == NULL)
         mark(child->parent_close_policy == POLICY(ABANDON)          ? "child_abandoned"
              : child->parent_close_policy == POLICY(REQUEST_CANCEL) ? "child_canceled_by_parent"
@@ -110,6 +124,27 @@ end_child(struct errand_walk *walk, const STORED(PendingChild) *child)
 }
 
 /* --- the start ---- */
+
+/* As a row says it. */
+static STORED(TransferRow) *
+make_start(const struct parent_view *view, API(StartWorkflowExecutionRequest) *request,
+           API(ParentExecutionInfo) *parent)
+{
+    struct arena *arena = view->walk->arena;
+    STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
+    row->start = request;
+    row->parent = parent;
+    row->n_partition_config = view->partition_count;
+    row->partition_config =
+        arena_zalloc(arena, view->partition_count, sizeof(row->partition_config[0]));
+    for (size_t i = 0; i < view->partition_count; i++) {
+        row->partition_config[i] =
+            message_new(arena, STORED_TYPE(transfer_row__partition_config_entry));
+        row->partition_config[i]->key = (char *)view->partition_keys[i];
+        row->partition_config[i]->value = (char *)view->partition_values[i];
+    }
+    return row;
+}
 
 static struct error *
 start_child(const struct parent_view *view, struct start_answer *answer)
@@ -132,9 +167,8 @@ start_child(const struct parent_view *view, struct start_answer *answer)
     request->memo = wish->memo;
     request->search_attributes = wish->search_attributes;
     request->header = wish->header;
-    request->active_cluster_selection_policy = wish->active_cluster_selection_policy;
-    if (cluster_attribute_of(wish->active_cluster_selection_policy).scope == NULL)
-        request->active_cluster_selection_policy = view->policy; /* as its parent */
+    request->active_cluster_selection_policy =
+        (API(ActiveClusterSelectionPolicy) *)child_policy(view->child, view->policy);
     API(ParentExecutionInfo) *parent = message_new(arena, API_TYPE(parent_execution_info));
     parent->domain_id = (char *)view->walk->source.domain_id;
     parent->domain_name = (char *)view->domain_name;
@@ -142,13 +176,14 @@ start_child(const struct parent_view *view, struct start_answer *answer)
     parent->workflow_execution->workflow_id = (char *)view->walk->source.workflow_id;
     parent->workflow_execution->run_id = (char *)view->walk->source.run_id;
     parent->initiated_id = view->child->initiated_id;
-    struct start_command command = {.request = request,
-                                    .partition_keys = view->partition_keys,
-                                    .partition_values = view->partition_values,
-                                    .partition_count = view->partition_count,
-                                    .parent = parent};
-    struct start_wish start = {.command = &command, .answer = answer};
-    return engine_step_start(view->walk->engine, view->child->domain_id, &start, arena);
+    struct errand_wish start = {
+        .kind = ERRAND_START_CHILD,
+        .target = {view->child->domain_id, request->workflow_id, ""},
+        .body = &make_start(view, request, parent)->base,
+    };
+    struct error *err = errand_ask(view->walk, &start);
+    *answer = start.answer;
+    return err;
 }
 
 struct start_result {
@@ -166,18 +201,15 @@ decide_child_result(void *context, struct step *step)
 }
 
 static struct error *
-decide_parent_knows(void *context, struct step *step)
-{
-    return command_parent_knows(step, context);
-}
-
-static struct error *
 give_first_decision(struct parent_view *view, const char *run_id)
 {
     const STORED(PendingChild) *child = view->child;
-    struct origin origin = origin_of(view->walk, child);
-    struct run_key key = {child->domain_id, child->workflow_id, run_id};
-    struct error *err = errand_step_target(view->walk, &key, decide_parent_knows, &origin);
+    struct errand_wish wish = {.kind = ERRAND_PARENT_KNOWS,
+                               .target = {child->domain_id, child->workflow_id, run_id},
+                               .origin = origin_of(view->walk, child),
+                               .policy = child_policy(child, view->policy),
+                               .has_policy = true};
+    struct error *err = errand_ask(view->walk, &wish);
     return errand_is_void(err) ? NULL : err;
 }
 
@@ -200,7 +232,7 @@ start_and_record(struct parent_view *view)
     if (!errand_is_void(err))
         return err;
     mark("parent_closed_meanwhile");
-    return end_child(view->walk, view->child);
+    return end_child(view->walk, view->child, view->policy);
 }
 
 struct error *
@@ -211,7 +243,7 @@ errand_start_child(struct errand_walk *walk)
     if (err != NULL || view.child == NULL)
         return errand_is_void(err) ? NULL : err;
     if (!view.is_open)
-        return end_child(walk, view.child);
+        return end_child(walk, view.child, view.policy);
     if (view.child->started_run_id[0] != '\0')
         return give_first_decision(&view, view.child->started_run_id);
     return start_and_record(&view);
@@ -221,7 +253,8 @@ errand_start_child(struct errand_walk *walk)
 
 struct children_view {
     struct errand_walk *walk;
-    vector_of(STORED(PendingChild) *) children; /* by initiated id, those of this portion */
+    vector_of(STORED(PendingChild) *) children;      /* by initiated id, those of this portion */
+    const API(ActiveClusterSelectionPolicy) *policy; /* of their parent */
     bool has_more;
 };
 
@@ -245,6 +278,8 @@ look_children(void *context, struct step *step)
     void *value;
     if (run_is_open(run))
         return NULL; /* the history that closed it has lost */
+    const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
+    view->policy = policy == NULL ? NULL : message_copy(arena, &policy->base);
     while (map64_next(run->children, &cursor, NULL, &value)) {
         STORED(PendingChild) *child = value;
         if (child->started_id != EVENT_NONE && child->parent_close_policy != POLICY(ABANDON) &&
@@ -270,7 +305,7 @@ errand_end_children(struct errand_walk *walk)
         return errand_is_void(err) ? NULL : err;
     for (size_t i = 0; i < view.children.count; i++) {
         STORED(PendingChild) *child = view.children.items[i];
-        err = end_child(walk, child);
+        err = end_child(walk, child, view.policy);
         if (err != NULL)
             return err;
         walk->errand->cursor = (uint64_t)child->initiated_id;

@@ -45,9 +45,34 @@ bool errand_fits(const struct errand_walk *walk, int64_t event_version);
 /* A step of the run whose row it is, as long as the shard is the one that has the row. */
 must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
                                           void *context);
-/* A step of another workflow's run; run_id "": the current one. */
-must_use struct error *errand_step_target(struct errand_walk *walk, const struct run_key *key,
-                                          decide_function *decide, void *context);
+/* What one workflow asks of another. The numbers are sent between clusters. */
+enum errand_kind {
+    ERRAND_SIGNAL = 1,       /* PendingExternal */
+    ERRAND_CANCEL = 2,       /* PendingExternal */
+    ERRAND_END_CHILD = 3,    /* PendingChild: its policy says how */
+    ERRAND_PARENT_KNOWS = 4, /* nothing: the child gets its first decision */
+    ERRAND_CHILD_CLOSED = 5, /* TransferRow, with the close event */
+    ERRAND_START_CHILD = 6,  /* TransferRow, with start, parent, partition_config */
+    ERRAND_REQUEST = 7,      /* TransferRow, as it was accepted */
+};
+struct errand_wish {
+    enum errand_kind kind;
+    struct run_key target; /* run_id "": the current run */
+    struct origin origin;
+    const ProtobufCMessage *body; /* as the kind says */
+    int64_t asked_time;           /* when, if it may have been done already; 0: it was not */
+    /* What the target was started with, if that is known: it may not have been heard of here. */
+    const API(ActiveClusterSelectionPolicy) *policy;
+    bool has_policy;
+    struct start_answer answer; /* of a start */
+};
+/* Asks, as a step of the target; if the target is active in another cluster, there
+ * (errands_target.c). */
+must_use struct error *errand_ask(struct errand_walk *walk, struct errand_wish *wish);
+/* The second half of that: the target was asked, and refused; if it named another cluster, what
+ * came of it there, else the refusal. */
+must_use struct error *errand_follow(struct errand_walk *walk, struct errand_wish *wish,
+                                     struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
 bool errand_is_void(const struct error *err);
 /* Starts a child, tells its parent, gives it its first decision (errands_child.c). */

@@ -31,6 +31,7 @@ struct error *replication_get_raw_history(struct rpc_call *call);
 struct error *replication_get_dlq_messages(struct rpc_call *call);
 struct error *replication_resend(struct rpc_call *call);
 struct error *replication_reapply_events(struct rpc_call *call);
+struct error *replication_run_errand(struct rpc_call *call);
 struct error *replication_count_dlq(struct rpc_call *call);
 struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);

@@ -29,6 +29,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("PurgeDLQMessages"), replication_purge_dlq},
     {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
     {"/cadenza.admin.v1.ReplicationAPI/DescribePeers", replication_describe_peers},
+    {"/cadenza.admin.v1.ReplicationAPI/RunErrand", replication_run_errand},
     {NULL, NULL},
 };
 

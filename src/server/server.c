@@ -13,6 +13,7 @@
 #include "fiber/loop.h"
 #include "matching/matching.h"
 #include "replication/domains_in.h"
+#include "replication/errands.h"
 #include "replication/reapply.h"
 #include "replication/replication.h"
 #include "replication/runs_in.h"
@@ -256,6 +257,7 @@ open_engine(struct server *server, struct arena *arena)
         .search = {.judge = check_search, .context = server},
         .archive = archive_port(server->archive),
         .reapply = reapply_port_of(&server->reapply),
+        .abroad = abroad_port_of(&server->reapply),
         .host = host_name(server),
         .is_alone = is_alone(server),
         .transfers_max = options->transfers_max,

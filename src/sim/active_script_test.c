@@ -123,9 +123,6 @@ TEST(active, who_takes_a_start_chooses_and_who_carries_it_out_does_not, "G-064")
 
 /* --- what the domain has not ---- */
 
-#define UNKNOWN                                                                                    \
-    "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
-
 static void
 play_unknown(struct script *script)
 {
@@ -161,20 +158,6 @@ continue_as_new(struct script *script, API(ActiveClusterSelectionPolicy) *policy
     return decision;
 }
 
-static API(Decision) *
-start_child(struct script *script, const char *id, API(ActiveClusterSelectionPolicy) *policy)
-{
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    child->workflow_id = (char *)id;
-    child->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "scripted";
-    child->active_cluster_selection_policy = policy;
-    decision->start_child_workflow_execution_decision_attributes = child;
-    return decision;
-}
-
 /* The decision fails, and the next one is told why. */
 static void
 expect_refused(struct script *script, API(Decision) *decision, const char *why)
@@ -196,7 +179,8 @@ static void
 play_unknown_child(struct script *script)
 {
     active_start(script, 0, "w", "region0");
-    expect_refused(script, start_child(script, "c", active_policy(script, "region", "nowhere")),
+    expect_refused(script,
+                   active_start_child(script, "c", active_policy(script, "region", "nowhere")),
                    UNKNOWN);
 }
 
@@ -382,7 +366,7 @@ play_child_in(struct script *script, unsigned cluster, const char *region)
 {
     active_start(script, cluster, region, region);
     const char *child_id = arena_format(script->arena, "child-of-%s", region);
-    API(Decision) *child = start_child(script, child_id, NULL);
+    API(Decision) *child = active_start_child(script, child_id, NULL);
     script_decide(script, cluster, &child, 1);
     API(Decision) *end = script_complete_workflow(script);
     bool has_child_ended = false;

@@ -1,5 +1,5 @@
 /* clusters_sim_test.c - two or three clusters run the workflows of one domain, which is failed over
- * by force while clusters crash and cannot hear each other.
+ * by force, all of it or by its attributes, while clusters crash and cannot hear each other.
  *
  * What is at stake: nothing that was acknowledged vanishes without a trace, and in the end every
  * cluster tells the same. Method: clients and workers at all clusters (ndc_load.h), the nemesis
@@ -43,6 +43,22 @@ static const char *const moving_marks[] = {
     "zombie_revived",
     "flushed_before_foreign",
 };
+static const char *const home_marks[] = {
+    "crash_while_serving",
+    "clusters_parted",
+    "cut_between_clusters",
+    "region_chosen",
+    "call_forwarded",
+    "run_not_moved",
+    "workflow_went_on_elsewhere",
+    "foreign_applied",
+    "run_settled",
+    /* Rare ones. */
+    "history_switched",
+    "conflict_terminated",
+    "divergence_noted",
+    "run_becomes_zombie",
+};
 #define RARE_MARKS 4
 #define MARKS_MAX  32
 
@@ -52,6 +68,7 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
+    bool has_homes;
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
 };
@@ -65,6 +82,8 @@ run_storm(const struct storm *storm)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
+    if (storm->has_homes)
+        sim_give_regions(&sim);
     for (unsigned i = 0; i < sim.count; i++) {
         if (storm->sync_max > 0)
             memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
@@ -75,7 +94,8 @@ run_storm(const struct storm *storm)
                                                    .workers = 2,
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
-                                                   .move_pause_max = storm->move_pause_max});
+                                                   .move_pause_max = storm->move_pause_max,
+                                                   .has_homes = storm->has_homes});
     struct nemesis nemesis = {
         .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
     if (storm->pause_max > 0) {
@@ -175,4 +195,22 @@ TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_parti
      "E-041")
 {
     run_storms(moving_storm);
+}
+
+/* The domain is active in all three, and its attributes are moved, one or two at a time. */
+static struct storm
+home_storm(uint64_t seed)
+{
+    struct storm storm = moving_storm(seed);
+    storm.clusters = 3;
+    storm.has_homes = true;
+    storm.move_pause_max = 4 * NS_PER_S;
+    storm.marks = home_marks;
+    storm.mark_count = array_length(home_marks);
+    return storm;
+}
+
+TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
+{
+    run_storms(home_storm);
 }

@@ -50,6 +50,7 @@ send_start(struct wish *wish, struct load_call *call)
     struct workflow_entry *entry = wish->entry;
     API(StartWorkflowExecutionRequest) *request = workflow_start_request(entry, call->arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
+    ndc_home_put(wish->load, (unsigned)(entry - wish->load->entries), false, call, request);
     struct error *err = ndc_call(wish->load, call, "WorkflowAPI/StartWorkflowExecution", request,
                                  start_workflow_execution_response, &response);
     if (err == NULL)
@@ -66,6 +67,7 @@ send_rival(struct wish *wish, struct load_call *call)
     char *request_id = arena_text(call->arena, request->request_id);
     request_id[0] = request_id[0] == 'a' ? 'b' : 'a';
     request->request_id = request_id;
+    ndc_home_put(wish->load, (unsigned)(wish->entry - wish->load->entries), true, call, request);
     API(StartWorkflowExecutionResponse) *response = NULL;
     return ndc_call(wish->load, call, "WorkflowAPI/StartWorkflowExecution", request,
                     start_workflow_execution_response, &response);
@@ -151,6 +153,7 @@ new_entry(struct ndc_load *load)
     unsigned number = load->entry_count++;
     struct workflow_entry *entry = &load->entries[number];
     snprintf(entry->id, sizeof entry->id, "w%u", number);
+    ndc_home_choose(load, number);
     random_id(entry->start_request_id, sizeof entry->start_request_id);
     entry->plan = (struct plan){
         .activities = (unsigned)entropy_below(4),

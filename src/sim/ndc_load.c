@@ -59,6 +59,7 @@ register_domain(struct ndc_load *load)
 {
     struct load_clients *clients = load_clients_new(load->sim);
     struct error *err = NULL;
+    size_t attributes = load->homes == NULL ? 0 : NDC_ATTRIBUTES;
     do {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct load_call call = {.clients = clients, .host = 0, .arena = arena};
@@ -66,7 +67,9 @@ register_domain(struct ndc_load *load)
         err = load_register(&call, &(struct load_registration){.name = NDC_DOMAIN,
                                                                .is_global = true,
                                                                .cluster_count = load->sim->count,
-                                                               .active_cluster = "cluster0"});
+                                                               .active_cluster = "cluster0",
+                                                               .attributes = ndc_attributes,
+                                                               .attribute_count = attributes});
         if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
             err = NULL;
         pass_time(100 * NS_PER_MS);
@@ -90,7 +93,7 @@ client_main(void *argument)
     const struct ndc_options *options = &load->options;
     unsigned clusters = load->sim->count, each = options->workers;
     struct ndc_part *parts =
-        memory_zalloc(options->clients + 2 * each * clusters + 1, sizeof *parts);
+        memory_zalloc(options->clients + 2 * each * clusters + 2, sizeof *parts);
     unsigned next = 0;
     register_domain(load);
     for (unsigned i = 0; i < 2 * each * clusters; i++) {
@@ -102,9 +105,12 @@ client_main(void *argument)
         parts[next] = (struct ndc_part){.load = load, .number = i};
         fiber_start("client", ndc_client_main, &parts[next++]);
     }
+    bool has_homes = load->homes != NULL;
     parts[next].load = load;
     if (load->movers_running > 0)
-        fiber_start("mover", ndc_mover_main, &parts[next]);
+        fiber_start("mover", has_homes ? ndc_home_mover_main : ndc_mover_main, &parts[next]);
+    if (has_homes)
+        fiber_start("watcher", ndc_home_watcher_main, &parts[next]);
     wait_for(&load->clients_running);
     wait_for(&load->movers_running);
     ndc_audit(load);
@@ -122,7 +128,9 @@ ndc_load_start(struct sim *sim, const struct ndc_options *options)
     load->entries = memory_zalloc(options->workflows_max, sizeof *load->entries);
     load->clients_running = options->clients;
     load->workers_running = 2 * options->workers * sim->count;
-    load->movers_running = options->move_pause_max > 0;
+    load->movers_running = (options->move_pause_max > 0) + options->has_homes;
+    if (options->has_homes)
+        load->homes = memory_zalloc(options->workflows_max, sizeof *load->homes);
     host_start(sim->client, client_main, load);
     return load;
 }
@@ -131,6 +139,7 @@ void
 ndc_load_free(struct ndc_load *load)
 {
     memory_free(load->entries);
+    memory_free(load->homes);
     memory_free(load);
 }
 

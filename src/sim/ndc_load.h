@@ -13,19 +13,45 @@
  *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in the
  *      history of a run of its workflow id: what was on one that lost was applied again;
  *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
- *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue. */
+ *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue.
+ *
+ * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
+ *   6. what a cluster shows of an attribute is active where its version says, and the version never
+ *      falls; in the end all clusters show the same, and nothing moved that nobody asked to move;
+ *   7. a run belongs to what its start named, or to the region of the cluster that was asked, never
+ *      to that of another one; so do the runs after it;
+ *   8. every event of a run has a version that its own attribute had: no other one's move moves it,
+ *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
 
+#include "sim/calls.h"
 #include "sim/sim.h"
 #include "sim/verdict.h"
 #include "sim/workflow_load.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 
 struct ndc_options {
     unsigned clients, workers; /* workers of each kind, at each cluster */
     unsigned workflows_max;
     int64_t think_max;
     int64_t move_pause_max; /* between two failovers; 0: the domain stays */
+    bool has_homes;         /* the domain has attributes, and these move */
+};
+
+#define NDC_ATTRIBUTES 6 /* three regions, three cities */
+#define NDC_MOVES_MAX  2048
+
+/* What was asked of the starts of one workflow id. */
+struct ndc_home {
+    int said, rival; /* attributes that they name; below 0: none */
+    bool is_rival_sent;
+    unsigned asked; /* bit per cluster: it was asked to start without a name */
+};
+/* Something that moved: an attribute, or behind them the domain itself. */
+struct ndc_move {
+    unsigned which;
+    int64_t failover_version;
 };
 
 struct ndc_load {
@@ -37,6 +63,13 @@ struct ndc_load {
     bool is_over, is_audited;
     uint64_t calls, acknowledged, failed, failovers, signals, decisions;
     struct verdict verdict;
+    /* With homes. */
+    struct ndc_home *homes;                                  /* one for each entry; NULL: without */
+    uint64_t moves_asked[NDC_ATTRIBUTES + 1][SIM_GROUP_MAX]; /* and not found in the history yet */
+    int64_t versions_seen[SIM_GROUP_MAX][NDC_ATTRIBUTES];    /* by cluster that was asked */
+    bool has_moves;                                          /* the history was read */
+    unsigned move_count;
+    struct ndc_move moves[NDC_MOVES_MAX];
 };
 
 struct ndc_load *ndc_load_start(struct sim *sim, const struct ndc_options *options);
@@ -48,8 +81,6 @@ const char *ndc_load_verify(struct ndc_load *load);
 
 #define NDC_DOMAIN "flows"
 
-struct load_clients;
-struct load_call;
 /* One call; counts it. An error that no server should give is a violation. */
 #define ndc_call(load, call, path, request, type, response)                                        \
     ndc_call_at((load), (call), "/uber.cadence.api.v1." path, &(request)->base, API_TYPE(type),    \
@@ -66,6 +97,22 @@ void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);
 void ndc_mover_main(void *part);
+/* --- with homes (ndc_homes.c) ---- */
+
+extern const struct load_attribute ndc_attributes[NDC_ATTRIBUTES];
+void ndc_home_mover_main(void *part);
+void ndc_home_watcher_main(void *part);
+/* What the starts of a new entry shall name. */
+void ndc_home_choose(struct ndc_load *load, unsigned entry);
+/* Names it in a start; notes whom it is sent to. */
+void ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_call *call,
+                  API(StartWorkflowExecutionRequest) *request);
+/* When nobody moves anything any more. Yields. */
+void ndc_homes_audit(struct ndc_load *load, struct load_clients *clients);
+/* Of a run of the entry. */
+void ndc_home_check_run(struct ndc_load *load, const struct workflow_entry *entry,
+                        const API(History) *history);
+
 /* Waits until the group has settled, then checks. Yields. */
 void ndc_audit(struct ndc_load *load);
 

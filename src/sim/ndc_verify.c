@@ -148,12 +148,14 @@ add_run(struct found *found, const char *run_id)
 
 /* What one run has, and which others it names. */
 static void
-look_at_run(struct ndc_audit *audit, const char *id, const char *run_id, struct found *found)
+look_at_run(struct ndc_audit *audit, const struct workflow_entry *entry, const char *run_id,
+            struct found *found)
 {
     API(History) history;
-    if (read_history(audit, 0, id, run_id, &history) != NULL)
+    if (read_history(audit, 0, entry->id, run_id, &history) != NULL)
         return;
-    check_versions(audit, id, &history);
+    check_versions(audit, entry->id, &history);
+    ndc_home_check_run(audit->load, entry, &history);
     for (size_t i = 0; i < history.n_events; i++) {
         const API(HistoryEvent) *event = history.events[i];
         switch (event->attributes_case) {
@@ -235,7 +237,7 @@ has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
         run_id = found.runs[found.next++];
         if (!same_history(audit, entry->id, run_id))
             return false;
-        look_at_run(audit, entry->id, run_id, &found);
+        look_at_run(audit, entry, run_id, &found);
     }
     return true;
 }
@@ -276,7 +278,7 @@ check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
             tell(audit, entry, run_id);
             return;
         }
-        look_at_run(audit, entry->id, run_id, &found);
+        look_at_run(audit, entry, run_id, &found);
     }
     for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
         if (entry->is_signal_acknowledged[i] && found.signals[i] == 0) {
@@ -377,6 +379,8 @@ ndc_audit(struct ndc_load *load)
 {
     struct ndc_audit audit = {.load = load, .clients = load_clients_new(load->sim)};
     settle(&audit);
+    if (load->homes != NULL && load->verdict.violation == NULL)
+        ndc_homes_audit(load, audit.clients);
     for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL; i++) {
         audit.arena = arena_new(0);
         if (load->entries[i].run_id[0] != '\0')

@@ -73,7 +73,7 @@ life_begin(struct life *life, struct sim_host *host)
     life->arena = arena_new(0);
     life->config = host_config(host, life->arena);
     life->dynamic = host_dynamic(host, life->arena);
-    life->metrics = metrics_new();
+    life->metrics = host->metrics = metrics_new();
     life->store = memory_open(host->base);
     host->store_handle = memory_handle(life->store);
     host->has_store = true;
@@ -104,6 +104,7 @@ life_end(struct life *life, struct sim_host *host)
         server_stop(life->server, STOP_GRACE);
     store_close(life->store);
     host->has_store = false;
+    host->metrics = NULL;
     metrics_free(life->metrics);
     dynamic_free(life->dynamic);
     config_free(life->config);
@@ -163,6 +164,7 @@ host_crashed(void *context)
         world_mark(host->sim->world, "crash_with_lost_writes");
     host->has_store = false;
     host->is_serving = false;
+    host->metrics = NULL;
     crash_lists(host);
 }
 
@@ -279,6 +281,12 @@ sim_host_crash(struct sim_host *host)
 {
     check(host_is_running(host->host));
     host_crash(host->host);
+}
+
+struct slice
+sim_host_metrics(const struct sim_host *host, struct arena *arena)
+{
+    return host->metrics == NULL ? slice_text("") : metrics_render(host->metrics, arena);
 }
 
 const char *

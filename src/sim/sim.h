@@ -29,8 +29,9 @@ struct sim_host {
     uint32_t shards;          /* 0: SIM_SHARDS */
     uint64_t store_handle;    /* of the store it has open; meaningless when has_store is false */
     bool has_store;
-    bool is_serving; /* answers calls */
-    unsigned starts; /* how often it was started */
+    bool is_serving;         /* answers calls */
+    struct metrics *metrics; /* of this life; NULL: it has none */
+    unsigned starts;         /* how often it was started */
     bool is_stopping;
     struct fiber *first;
 };
@@ -65,6 +66,8 @@ void sim_close(struct sim *sim);
 void sim_host_start(struct sim_host *host);
 /* Pulls its plug; what it had in flight at the store is decided. */
 void sim_host_crash(struct sim_host *host);
+/* What the host tells at /metrics. In a fiber of any host. */
+struct slice sim_host_metrics(const struct sim_host *host, struct arena *arena);
 /* Address of a host's gRPC door, as clients write it. */
 const char *sim_host_address(const struct sim_host *host, char *room, size_t size);
 /* Looks at the domains in the host's store (domain_log.h), with a store of its own. In a fiber of

@@ -1,4 +1,5 @@
 /* bulk_activity.c - the activity of a batch: finds the runs, chunk by chunk. See bulk.h. */
+#include "api/places.h"
 #include "base/check.h"
 #include "base/limit.h"
 #include "domain/domains.h"
@@ -179,11 +180,14 @@ bulk_run(struct system_task *task, struct slice *result)
     struct bulk_order order;
     struct query query;
     struct error *err = read_order(task, &params, &order);
-    if (err == NULL)
-        err = query_parse(params.query, registry_set(task->parts->registry), task->arena, &query);
     if (err != NULL)
         return refuse(task, err);
     const struct domain *domain = domains_find_name(task->parts->domains, params.domain);
+    struct query_places places = places_of(domain, task->arena);
+    err = query_parse_placed(params.query, registry_set(task->parts->registry), &places,
+                             task->arena, &query);
+    if (err != NULL)
+        return refuse(task, err);
     if (domain == NULL)
         return refuse(task, domain_error_unknown(params.domain, task->arena));
     struct limit limit;
