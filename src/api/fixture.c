@@ -162,6 +162,7 @@ open_door(struct fixture *fixture, const char *address)
                                                  .registry = fixture->registry,
                                                  .archive = fixture->archive,
                                                  .settings = fixture->settings,
+                                                 .metrics = fixture->metrics,
                                                  .phase = &fixture->phase,
                                                  .log = &fixture->log});
     struct rpc_table table = api_table(fixture->api);

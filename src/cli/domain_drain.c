@@ -20,6 +20,7 @@
 #define CALL_TIMEOUT (5 * NS_PER_S)
 #define FAILURES_MAX 100 /* in a row */
 #define NAMED_MAX    20  /* shards that are called by their number */
+#define HISTORY_PAGE 10
 #define WIPE         "\r\033[K"
 
 /* ---- words ---- */
@@ -35,7 +36,15 @@ shards_done(const struct drain_sight *sight)
 static size_t
 shards_all(const struct drain_sight *sight)
 {
+    if (sight->outcome != NULL && sight->outcome->shard_count > 0)
+        return (size_t)sight->outcome->shard_count;
     return sight->info == NULL ? 0 : shards_done(sight) + sight->info->n_pending_shards;
+}
+
+static bool
+has_ended(const struct drain_sight *sight, const char *result)
+{
+    return sight->outcome != NULL && strcmp(sight->outcome->result, result) == 0;
 }
 
 static const char *
@@ -45,7 +54,7 @@ seconds(int64_t passed, struct arena *arena)
 }
 
 const char *
-drain_progress(const struct drain_sight *sight, struct arena *arena)
+drain_line(const struct drain_sight *sight, struct arena *arena)
 {
     if (shards_all(sight) == 0)
         return arena_format(arena, "%s moves to %s: no shard has handed over yet, %s",
@@ -56,48 +65,63 @@ drain_progress(const struct drain_sight *sight, struct arena *arena)
                         shards_done(sight), shards_all(sight), seconds(sight->passed, arena));
 }
 
-static const char *
-missing_shards(const API(FailoverInfo) *info, struct arena *arena)
+static void
+append_more(struct buffer *text, size_t count)
 {
-    struct buffer text = {0};
-    for (size_t i = 0; i < info->n_pending_shards && i < NAMED_MAX; i++)
-        buffer_append_format(&text, "%s%" PRId32, i == 0 ? "" : ", ", info->pending_shards[i]);
-    if (info->n_pending_shards > NAMED_MAX)
-        buffer_append_format(&text, " and %zu more", info->n_pending_shards - NAMED_MAX);
-    const char *kept = arena_text_of(arena, buffer_slice(&text));
-    buffer_free(&text);
-    return kept;
+    if (count > NAMED_MAX)
+        buffer_append_format(text, " and %zu more", count - NAMED_MAX);
 }
 
+/* What had not handed over: as the server says it, or by the numbers that were seen last. NULL:
+ * nobody knows. */
 static const char *
-report_timeout(const struct drain_sight *sight, struct arena *arena)
+missing_shards(const struct drain_sight *sight, struct arena *arena)
 {
-    const char *domain = show_text(sight->domain, arena), *took = seconds(sight->passed, arena);
-    const char *target = show_text(sight->target, arena);
-    if (shards_all(sight) == 0)
-        return arena_format(arena,
-                            "Domain %s is active in %s after %s: the time was over before any "
-                            "shard had handed over.\nWhat was not replicated by then is merged "
-                            "when it comes.",
-                            domain, target, took);
+    struct buffer text = {0};
+    const API(FailoverInfo) *info = sight->info;
+    const API(FailoverOutcome) *outcome = sight->outcome;
+    for (size_t i = 0; outcome != NULL && i < outcome->n_missing && i < NAMED_MAX; i++)
+        buffer_append_format(&text, "%s%s", i == 0 ? "" : ", ",
+                             show_text(outcome->missing[i], arena));
+    if (outcome != NULL)
+        append_more(&text, outcome->n_missing);
+    bool is_seen = outcome == NULL && info != NULL;
+    for (size_t i = 0; is_seen && i < info->n_pending_shards && i < NAMED_MAX; i++)
+        buffer_append_format(&text, "%s%" PRId32, i == 0 ? "shard " : ", ",
+                             info->pending_shards[i]);
+    if (is_seen)
+        append_more(&text, info->n_pending_shards);
+    const char *kept = arena_text_of(arena, buffer_slice(&text));
+    buffer_free(&text);
+    return kept[0] == '\0' ? NULL : kept;
+}
+
+/* It became active, though not everything was there. */
+static const char *
+report_early(const struct drain_sight *sight, const char *why, struct arena *arena)
+{
+    const char *missing = missing_shards(sight, arena);
+    const char *what = missing == NULL ? "any shard had handed over"
+                                       : arena_format(arena, "all had handed over (%s)", missing);
     return arena_format(arena,
-                        "Domain %s is active in %s after %s: the time was over before these of %zu "
-                        "shards had handed over: %s.\nWhat they had not replicated by then is "
-                        "merged when it comes.",
-                        domain, target, took, shards_all(sight),
-                        missing_shards(sight->info, arena));
+                        "Domain %s is active in %s after %s: %s before %s.\nWhat was not "
+                        "replicated by then is merged when it comes.",
+                        show_text(sight->domain, arena), show_text(sight->target, arena),
+                        seconds(sight->passed, arena), why, what);
 }
 
 const char *
 drain_report(const struct drain_sight *sight, struct arena *arena)
 {
     const char *domain = show_text(sight->domain, arena), *took = seconds(sight->passed, arena);
-    if (strcmp(sight->active, sight->target) != 0)
+    if (strcmp(sight->active, sight->target) != 0 || has_ended(sight, "superseded"))
         return arena_format(arena,
                             "Another failover took its place after %s: domain %s is active in %s.",
                             took, domain, show_text(sight->active, arena));
-    if (sight->is_timed_out)
-        return report_timeout(sight, arena);
+    if (has_ended(sight, "forced"))
+        return report_early(sight, "it was forced", arena);
+    if (has_ended(sight, "timed out") || (sight->outcome == NULL && sight->is_timed_out))
+        return report_early(sight, "the time was over", arena);
     const char *shards = shards_all(sight) == 0
                              ? "all shards"
                              : arena_format(arena, "all %zu shards", shards_all(sight));
@@ -119,9 +143,11 @@ time_of(const GOOGLE(Timestamp) *time)
 struct drain_watch {
     struct cli_call *call;
     struct drain_sight sight;
-    int64_t began; /* monotonic */
-    int64_t drawn; /* the newest line; 0: none */
-    size_t shown;  /* shards that it said were done */
+    const char *domain_id;
+    int64_t version; /* that it made; 0: not known yet */
+    int64_t began;   /* monotonic */
+    int64_t drawn;   /* the newest line; 0: none */
+    size_t shown;    /* shards that it said were done */
     unsigned failures;
     struct arena *scratch; /* of one line */
 };
@@ -170,7 +196,7 @@ show(struct drain_watch *watch)
     if (!watch->call->is_terminal && (!is_news || now - watch->drawn < LINE_PAUSE))
         return;
     arena_reset(watch->scratch);
-    const char *line = drain_progress(&watch->sight, watch->scratch);
+    const char *line = drain_line(&watch->sight, watch->scratch);
     cli_print(watch->call->is_terminal ? WIPE "%s" : "%s\n", line);
     watch->drawn = now;
     watch->shown = done;
@@ -187,7 +213,9 @@ static void
 note(struct drain_watch *watch, const API(Domain) *domain)
 {
     watch->sight.passed = clock_monotonic() - watch->began;
+    watch->domain_id = domain->id;
     if (is_under_way(watch, domain)) {
+        watch->version = domain->failover_info->failover_version;
         watch->sight.info = domain->failover_info;
         watch->sight.target = domain->active_cluster_name;
         return;
@@ -196,6 +224,39 @@ note(struct drain_watch *watch, const API(Domain) *domain)
     int64_t expiry = info == NULL ? 0 : time_of(info->failover_expire_timestamp);
     watch->sight.active = domain->active_cluster_name;
     watch->sight.is_timed_out = expiry != 0 && expiry <= clock_wall();
+}
+
+static const API(FailoverOutcome) *
+outcome_in(const API(ListFailoverHistoryResponse) *page, int64_t version)
+{
+    for (size_t i = 0; i < page->n_failover_events; i++) {
+        const API(FailoverEvent) *event = page->failover_events[i];
+        for (size_t n = 0; n < event->n_cluster_failovers && event->n_outcomes > 0; n++) {
+            const API(ActiveClusterInfo) *to = event->cluster_failovers[n]->to_cluster;
+            if (to != NULL && to->failover_version == version)
+                return event->outcomes[0];
+        }
+    }
+    return NULL;
+}
+
+/* How it ended, if the server keeps that. What it does not tell is no error: it is over. */
+static void
+find_outcome(struct drain_watch *watch)
+{
+    struct cli_call *call = watch->call;
+    API(ListFailoverHistoryRequest) request = API_VALUE(LIST_FAILOVER_HISTORY_REQUEST__INIT);
+    request.filters = message_new(call->arena, API_TYPE(list_failover_history_request_filters));
+    request.filters->domain_id = presence_make_text(watch->domain_id);
+    request.pagination = message_new(call->arena, API_TYPE(pagination_options));
+    request.pagination->page_size = HISTORY_PAGE;
+    ProtobufCMessage *answer = NULL;
+    struct error *err =
+        cli_ask(call, "/uber.cadence.api.v1.DomainAPI/ListFailoverHistory", &request.base,
+                CALL_TIMEOUT, API_TYPE(list_failover_history_response), &answer);
+    if (err == NULL)
+        watch->sight.outcome =
+            outcome_in((const API(ListFailoverHistoryResponse) *)answer, watch->version);
 }
 
 static struct error *
@@ -211,6 +272,7 @@ follow(struct drain_watch *watch)
             return err;
         note(watch, domain);
     }
+    find_outcome(watch);
     if (watch->call->is_terminal)
         cli_print(WIPE);
     cli_print("%s\n", drain_report(&watch->sight, watch->call->arena));
@@ -237,6 +299,7 @@ domain_follow_drain(struct cli_call *call, const char *name, const API(Domain) *
         return err;
     watch.sight.target = begun != NULL ? begun->active_cluster_name : domain->active_cluster_name;
     watch.sight.info = begun == NULL ? NULL : begun->failover_info;
+    watch.version = begun == NULL ? 0 : begun->failover_version;
     if (begun == NULL && domain->failover_info == NULL)
         return error_new(call->arena, ERR_ENTITY_NOT_EXISTS,
                          "no graceful failover of domain %s is under way at %s", name,

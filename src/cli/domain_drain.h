@@ -13,10 +13,12 @@ struct drain_sight {
     int64_t passed;                /* ns since it began */
     bool is_timed_out;             /* its time was over before all shards were ready */
     const char *active;            /* who is active at the end; NULL: it goes on */
+    /* How it ended, where the server tells; else NULL, and what was seen has to do. */
+    const API(FailoverOutcome) *outcome;
 };
 
 /* Where it is: "orders moves to cluster1: 12 of 16 shards, 0.2 s". */
-const char *drain_progress(const struct drain_sight *sight, struct arena *arena);
+const char *drain_line(const struct drain_sight *sight, struct arena *arena);
 /* What came of it, in a sentence or two. */
 const char *drain_report(const struct drain_sight *sight, struct arena *arena);
 

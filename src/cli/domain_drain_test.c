@@ -21,10 +21,10 @@ TEST(domain_drain, a_line_says_how_many_shards_of_all_are_done)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_sight sight = {.domain = "orders", .target = "west", .passed = 2 * NS_PER_TENTH};
-    EXPECT_TEXT(drain_progress(&sight, arena),
+    EXPECT_TEXT(drain_line(&sight, arena),
                 "orders moves to west: no shard has handed over yet, 0.20 s");
     sight.info = info_of(arena, 12, 4);
-    EXPECT_TEXT(drain_progress(&sight, arena), "orders moves to west: 12 of 16 shards, 0.20 s");
+    EXPECT_TEXT(drain_line(&sight, arena), "orders moves to west: 12 of 16 shards, 0.20 s");
 }
 
 TEST(domain_drain, the_end_says_how_long_it_took_and_that_nothing_was_lost)
@@ -54,13 +54,39 @@ TEST(domain_drain, the_end_names_the_shards_that_were_missing_when_the_time_was_
                                 .passed = 100 * NS_PER_TENTH,
                                 .info = info_of(arena, 14, 2)};
     EXPECT_TEXT(drain_report(&sight, arena),
-                "Domain orders is active in west after 10.00 s: the time was over before these of "
-                "16 shards had handed over: 3, 4.\nWhat they had not replicated by then is merged "
-                "when it comes.");
+                "Domain orders is active in west after 10.00 s: the time was over before all had "
+                "handed over (shard 3, 4).\nWhat was not replicated by then is merged when it "
+                "comes.");
     sight.info = info_of(arena, 0, 30);
-    EXPECT(strstr(drain_report(&sight, arena), "21, 22 and 10 more.") != NULL);
+    EXPECT(strstr(drain_report(&sight, arena), "21, 22 and 10 more)") != NULL);
     sight.info = NULL;
-    EXPECT(strstr(drain_report(&sight, arena), "before any shard had handed over") != NULL);
+    EXPECT(strstr(drain_report(&sight, arena), "before any shard had handed over.") != NULL);
+}
+
+TEST(domain_drain, what_the_server_tells_of_the_end_counts_for_more_than_what_was_seen)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
+    char *missing[] = {"shard 3 of east", "shard 7 of east"};
+    struct drain_sight sight = {.domain = "orders",
+                                .target = "west",
+                                .active = "west",
+                                .is_timed_out = true,
+                                .info = info_of(arena, 14, 2),
+                                .outcome = outcome};
+    outcome->result = "complete";
+    outcome->shard_count = 16;
+    EXPECT(strstr(drain_report(&sight, arena), "all 16 shards handed over") != NULL);
+    outcome->missing = missing;
+    outcome->n_missing = 2;
+    outcome->result = "timed out";
+    EXPECT(strstr(drain_report(&sight, arena),
+                  "the time was over before all had handed over (shard 3 of east, shard 7 of "
+                  "east)") != NULL);
+    outcome->result = "forced";
+    EXPECT(strstr(drain_report(&sight, arena), "it was forced before all") != NULL);
+    outcome->result = "superseded";
+    EXPECT(strstr(drain_report(&sight, arena), "Another failover took its place") != NULL);
 }
 
 TEST(domain_drain, a_failover_that_was_overtaken_says_who_is_active)

@@ -191,6 +191,20 @@ domain_of(const API(Domain) *domain, struct arena *arena)
     return all;
 }
 
+/* How a graceful failover ended. */
+static json_t *
+outcome_of(const API(FailoverOutcome) *outcome)
+{
+    json_t *one = json_object(), *missing = json_array();
+    put_text(one, "result", outcome->result);
+    put_time(one, "endTime", outcome->end_time);
+    put_number(one, "shardCount", outcome->shard_count);
+    for (size_t i = 0; i < outcome->n_missing; i++)
+        json_array_append_new(missing, json_string(outcome->missing[i]));
+    put(one, "missing", missing);
+    return one;
+}
+
 static json_t *
 failover_of(const API(FailoverEvent) *event, struct arena *arena)
 {
@@ -212,6 +226,10 @@ failover_of(const API(FailoverEvent) *event, struct arena *arena)
         json_array_append_new(moves, move);
     }
     put(one, "clusterFailovers", moves);
+    json_t *outcomes = json_array();
+    for (size_t i = 0; i < event->n_outcomes; i++)
+        json_array_append_new(outcomes, outcome_of(event->outcomes[i]));
+    put(one, "outcomes", outcomes);
     return one;
 }
 

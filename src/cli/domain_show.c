@@ -234,13 +234,26 @@ cluster_and_version(const API(ActiveClusterInfo) *info, struct arena *arena)
                         (long long)info->failover_version);
 }
 
+/* "Force", "Graceful, complete in 0.03 s". */
+static const char *
+failover_kind(const API(FailoverEvent) *event, struct arena *arena)
+{
+    const char *type = failover_type_word(event->failover_type, arena);
+    if (event->n_outcomes == 0 || event->created_time == NULL ||
+        event->outcomes[0]->end_time == NULL)
+        return type;
+    const GOOGLE(Timestamp) *from = event->created_time, *to = event->outcomes[0]->end_time;
+    double took = (double)(to->seconds - from->seconds) + (to->nanos - from->nanos) / 1e9;
+    return arena_format(arena, "%s, %s in %.2f s", type,
+                        show_text(event->outcomes[0]->result, arena), took);
+}
+
 static void
 add_failover(struct table *table, const API(FailoverEvent) *event,
              const API(ClusterFailover) *failover, struct arena *arena)
 {
     const API(ClusterAttribute) *attribute = failover->cluster_attribute;
-    table_add(table, show_time(event->created_time, arena),
-              failover_type_word(event->failover_type, arena),
+    table_add(table, show_time(event->created_time, arena), failover_kind(event, arena),
               attribute == NULL ? "(domain)"
                                 : arena_format(arena, "%s.%s", attribute->scope, attribute->name),
               cluster_and_version(failover->from_cluster, arena),
@@ -257,8 +270,8 @@ domain_show_failovers(const struct failover_list *failovers, struct arena *arena
         for (size_t n = 0; n < event->n_cluster_failovers; n++)
             add_failover(&table, event, event->cluster_failovers[n], arena);
         if (event->n_cluster_failovers == 0)
-            table_add(&table, show_time(event->created_time, arena),
-                      failover_type_word(event->failover_type, arena), "-", "-", "-", event->id);
+            table_add(&table, show_time(event->created_time, arena), failover_kind(event, arena),
+                      "-", "-", "-", event->id);
     }
     return table_text(&table);
 }

@@ -220,6 +220,27 @@ TEST(domain_show, failovers_say_what_moved_when_from_where_to_where)
     EXPECT(strstr(json, "\"scope\": \"region\"") != NULL);
 }
 
+TEST(domain_show, a_graceful_failover_says_how_it_ended_and_how_long_it_took)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(FailoverEvent) *event = make_failover(NULL, arena);
+    API(FailoverOutcome) *outcome = message_new(arena, API_TYPE(failover_outcome));
+    char *missing[] = {"shard 3"};
+    event->failover_type = API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL);
+    event->outcomes = &outcome;
+    event->n_outcomes = 1;
+    outcome->result = "timed out";
+    outcome->end_time = presence_make_timestamp(arena, 1794726225250000000);
+    outcome->missing = missing;
+    outcome->n_missing = 1;
+    struct failover_list list = {.items = &event, .count = 1};
+    EXPECT(strstr(domain_show_failovers(&list, arena), "GRACEFUL, timed out in 1.25 s  (domain)") !=
+           NULL);
+    const char *json = domain_json_failovers(&list, arena);
+    EXPECT(strstr(json, "\"result\": \"timed out\"") != NULL);
+    EXPECT(strstr(json, "\"shard 3\"") != NULL);
+}
+
 TEST(domain_show, what_others_wrote_cannot_steer_the_terminal)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

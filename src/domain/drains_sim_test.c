@@ -11,6 +11,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/mark.h"
+#include "store/key.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -117,6 +118,12 @@ count_rows(struct sites *sites)
     return rows.count;
 }
 
+static uint64_t
+counted(struct sites *sites, const char *name)
+{
+    return counter_value(metrics_counter(sites->metrics, name, "", NULL));
+}
+
 static void
 expect_end(struct sites *sites, STORED(DrainEnd) end)
 {
@@ -144,12 +151,20 @@ play_complete(struct sites *sites)
     EXPECT_EQ(progress.shard_count, 2 * SHARDS);
     EXPECT_EQ(progress.pending_count, 1);
     EXPECT_EQ(progress.pending[0], 1);
+    struct gauge *gauge = metrics_gauge(sites->metrics, "cadence_failover_marker_count", "", NULL);
+    EXPECT_EQ(gauge_value(gauge), 6);
     EXPECT_EQ(progress.end_time - progress.start_time, TIMEOUT_S * NS_PER_S);
     note(sites, 1);
     EXPECT_EQ(status(sites), ACTIVE_HERE);
     EXPECT_EQ(version(sites), 1);
     EXPECT_EQ(domains_notification_version(sites_at(sites, WEST)), before + 1);
     EXPECT(!progress_of(sites).is_found);
+    EXPECT_EQ(gauge_value(gauge), 0);
+    EXPECT_EQ(counted(sites, "cadence_graceful_failover_completed"), 1);
+    EXPECT_EQ(counted(sites, "cadence_failover_marker_received"), 2 * SHARDS);
+    EXPECT_EQ(histogram_count(
+                  metrics_histogram(sites->metrics, "cadence_graceful_failover_latency", "", NULL)),
+              1);
     expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_COMPLETE);
     EXPECT_EQ(outcome_in(sites, WEST)->n_missing_shards, 0);
     /* The source hears that it is over, and how it ended. */
@@ -161,7 +176,7 @@ play_complete(struct sites *sites)
 }
 
 TEST(drains, end_when_every_shard_of_the_source_is_ready_each_counted_once, "F-016", "F-025",
-     "F-026", "F-029", "F-032")
+     "F-026", "F-029", "F-032", "F-034")
 {
     sites_play(play_complete);
 }
@@ -208,6 +223,7 @@ play_timeout(struct sites *sites)
     EXPECT_EQ(version(sites), 1);
     expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_TIMED_OUT);
     const STORED(DrainOutcome) *outcome = outcome_in(sites, WEST);
+    EXPECT_EQ(counted(sites, "cadence_graceful_failover_failures"), 1);
     EXPECT_EQ(outcome->n_missing_shards, 2);
     EXPECT_EQ(outcome->missing_shards[0], 1);
     EXPECT_EQ(outcome->missing_shards[1], 2);
@@ -291,6 +307,39 @@ play_superseded(struct sites *sites)
 TEST(drains, of_an_older_version_count_for_nothing, "F-030", "F-037")
 {
     sites_play(play_superseded);
+}
+
+/* --- what is left behind ---- */
+
+static void
+play_sweep(struct sites *sites)
+{
+    begin_first(sites);
+    note(sites, 0);
+    /* A row that was on its way when its drain ended: by a host that is gone now. */
+    uint64_t guard = 0;
+    struct store *store = sites->site[WEST].store;
+    EXPECT_OK(store_guard(store, PARTITION_OF_DOMAINS, sites->arena, &guard));
+    struct batch *batch = batch_new(sites->arena, PARTITION_OF_DOMAINS, guard);
+    struct key_writer key;
+    key_begin(&key, sites->arena);
+    key_text(&key, slice_text("some domain"));
+    key_text(&key, slice_text(""));
+    key_text(&key, slice_text(""));
+    key_i64(&key, 1);
+    batch_put(batch, ROW_DOMAIN_DRAIN, key_end(&key), slice_text("old"));
+    EXPECT_OK(store_commit(store, batch, guard, sites->arena));
+    EXPECT_EQ(count_rows(sites), 3);
+    sites_reopen(sites, WEST);
+    sleep_for(sites, NS_PER_MS);
+    EXPECT_EQ(count_rows(sites), 2);
+    EXPECT_EQ(status(sites), ACTIVE_PENDING);
+}
+
+/* Nothing is kept of a drain that is over (Cadence: for an hour). */
+TEST(drains, that_are_over_leave_no_rows_behind, "F-031")
+{
+    sites_play(play_sweep);
 }
 
 /* --- two hosts on one store ---- */

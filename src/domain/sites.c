@@ -23,7 +23,11 @@ site_open(struct sites *sites, struct site *site)
 {
     site->store = memory_open(site->base);
     struct domains_options options = {
-        .store = site->store, .group = &site->group, .dynamic = sites->dynamic};
+        .store = site->store,
+        .group = &site->group,
+        .dynamic = sites->dynamic,
+        .metrics = site == &sites->site[WEST] ? sites->metrics : NULL,
+    };
     EXPECT_OK(domains_open(&options, sites->arena, &site->domains));
 }
 
@@ -57,7 +61,8 @@ sites_reopen(struct sites *sites, int index)
 void
 sites_open(struct sites *sites)
 {
-    *sites = (struct sites){.arena = arena_new(0), .dynamic = dynamic_new(NULL)};
+    *sites = (struct sites){
+        .arena = arena_new(0), .dynamic = dynamic_new(NULL), .metrics = metrics_new()};
     for (int i = 0; i < 2; i++) {
         struct site *site = &sites->site[i];
         site->base = memory_base_new(0);
@@ -78,6 +83,7 @@ sites_close(struct sites *sites)
         memory_base_free(sites->site[i].base);
     }
     dynamic_free(sites->dynamic);
+    metrics_free(sites->metrics);
     arena_free(sites->arena);
 }
 

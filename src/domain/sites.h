@@ -22,6 +22,7 @@ struct site {
 struct sites {
     struct arena *arena;
     struct dynamic *dynamic;
+    struct metrics *metrics; /* of west */
     struct site site[2];
 };
 

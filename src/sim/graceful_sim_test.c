@@ -14,31 +14,27 @@
 
 /* What the storms must have come to together, or they have proven little. */
 static const char *const graceful_marks[] = {
-    "drain_begun",
-    "drain_complete",
-    "source_shard_ready",
-    "marker_due",
-    "held_row_woken",
-    "run_settled",
-    "cause_came_with_effect",
-    "graceful_failover_refused",
-    "crash_while_serving",
-    "clusters_parted",
-    "cut_between_clusters",
-    /* Rare ones. */
-    "marker_found_due",
-    "buffered_handed_over",
+    "drain_begun",         "drain_complete",  "source_shard_ready",     "marker_due",
+    "held_row_woken",      "run_settled",     "cause_came_with_effect", "graceful_failover_refused",
+    "crash_while_serving", "clusters_parted", "cut_between_clusters",   "buffered_handed_over",
 };
 static const char *const hasty_marks[] = {
-    "drain_begun",     "drain_complete",   "drain_timed_out",     "drain_forced",
-    "marker_unwanted", "drain_superseded", "crash_while_serving",
+    "drain_begun",
+    "drain_complete",
+    "drain_timed_out",
+    "drain_forced",
+    "drain_superseded",
+    "crash_while_serving",
+    /* Rare ones. */
+    "marker_unwanted",
 };
-#define RARE_MARKS 2
-#define MARKS_MAX  32
+#define MARKS_MAX 32
 
-/* What never happens as long as every drain ends in time. */
-static const char *const forks[] = {"history_switched", "divergence_noted", "conflict_terminated",
+/* What never happens as long as every drain ends in time. The last two may in a third cluster,
+ * which hears of a run's end and of the next run from different ones. */
+static const char *const forks[] = {"history_switched", "conflict_terminated", "divergence_noted",
                                     "run_becomes_zombie"};
+#define FORKS_ANYWHERE 2
 
 struct storm {
     uint64_t seed;
@@ -63,7 +59,8 @@ check_promises(const struct storm *storm, const struct sim *sim, const struct nd
                        world_mark_count(sim->world, "drain_timed_out") == 0;
     if (!is_promised)
         return;
-    for (size_t i = 0; i < array_length(forks); i++) {
+    size_t count = storm->clusters == 2 ? array_length(forks) : FORKS_ANYWHERE;
+    for (size_t i = 0; i < count; i++) {
         if (world_mark_count(sim->world, forks[i]) > 0)
             TEST_FAIL("seed %llu: %s, though every failover was graceful and in time",
                       (unsigned long long)storm->seed, forks[i]);
@@ -163,8 +160,7 @@ graceful_storm(uint64_t seed)
                           .grace_seconds_max = 300,
                           .is_at_commits = seed % 2 == 0,
                           .marks = graceful_marks,
-                          .mark_count = array_length(graceful_marks),
-                          .rare_count = RARE_MARKS};
+                          .mark_count = array_length(graceful_marks)};
 }
 
 TEST(graceful_sim, nothing_forks_and_causes_come_with_their_effects, "F-040", "F-019", "F-023")
@@ -181,7 +177,7 @@ hasty_storm(uint64_t seed)
     storm.has_force = true;
     storm.marks = hasty_marks;
     storm.mark_count = array_length(hasty_marks);
-    storm.rare_count = 0;
+    storm.rare_count = 1;
     return storm;
 }
 

@@ -2,210 +2,10 @@
  *
  * The clusters write no markers, so a graceful failover takes as long as it may; meanwhile calls
  * come to both of them, each in a fiber of its own. What they did is read from the histories. */
-#include <stdio.h>
-
 #include "fiber/fiber.h"
-#include "fiber/sync.h"
-#include "sim/script.h"
+#include "sim/active_script.h"
+#include "sim/hold_script.h"
 #include "wire/errors.h"
-
-#define DRAIN      (5 * NS_PER_S)
-#define LONG       (20 * NS_PER_S)
-#define CALLS_MAX  64
-#define NO_MARKERS "system.enableGracefulFailover: [{value: false}]\n"
-
-/* A call in a fiber of its own. */
-struct caller {
-    struct script *script;
-    unsigned cluster;
-    const char *path;
-    ProtobufCMessage *request;
-    const ProtobufCMessageDescriptor *type;
-    int64_t timeout;
-    ProtobufCMessage *response;
-    struct error *err;
-    int64_t answered; /* monotonic; 0: not yet */
-    struct latch *latch;
-};
-
-struct callers {
-    struct caller items[CALLS_MAX];
-    size_t count;
-    struct latch latch;
-};
-
-static void
-callers_init(struct callers *callers)
-{
-    callers->count = 0;
-    latch_init(&callers->latch, 0);
-}
-
-static void
-call_in_fiber(void *argument)
-{
-    struct caller *caller = argument;
-    struct load_call call = {.clients = caller->script->clients,
-                             .host = caller->cluster,
-                             .arena = caller->script->arena,
-                             .is_worker = true};
-    fiber_set_deadline(clock_monotonic() + caller->timeout);
-    caller->err = load_send(&call, caller->path, caller->request, caller->type, &caller->response);
-    fiber_set_deadline(NEVER);
-    caller->answered = clock_monotonic();
-    latch_done(caller->latch);
-}
-
-/* Calls, and goes on a moment later: whoever is called next comes next. */
-#define call_later(callers, script, cluster, path, request, type)                                  \
-    call_later_at((callers), (script), (cluster), "/uber.cadence.api.v1." path,                    \
-                  (ProtobufCMessage *)&(request)->base, API_TYPE(type))
-static struct caller *
-call_later_at(struct callers *callers, struct script *script, unsigned cluster, const char *path,
-              ProtobufCMessage *request, const ProtobufCMessageDescriptor *type)
-{
-    EXPECT(callers->count < CALLS_MAX);
-    struct caller *caller = &callers->items[callers->count++];
-    *caller = (struct caller){.script = script,
-                              .cluster = cluster,
-                              .path = path,
-                              .request = request,
-                              .type = type,
-                              .timeout = LONG,
-                              .latch = &callers->latch};
-    latch_add(&callers->latch, 1);
-    fiber_start("caller", call_in_fiber, caller);
-    script_sleep(script, 50 * NS_PER_MS);
-    return caller;
-}
-
-static void
-expect_all_ok(struct callers *callers, int64_t not_before)
-{
-    latch_wait(&callers->latch);
-    for (size_t i = 0; i < callers->count; i++) {
-        struct caller *caller = &callers->items[i];
-        if (caller->err != NULL)
-            TEST_FAIL("call %zu, %s at cluster%u: %s", i, caller->path, caller->cluster,
-                      caller->err->message);
-        EXPECT(caller->answered >= not_before);
-    }
-}
-
-/* --- requests ---- */
-
-static API(WorkflowExecution) *
-execution(struct script *script, const char *id)
-{
-    API(WorkflowExecution) *execution = message_new(script->arena, API_TYPE(workflow_execution));
-    execution->workflow_id = arena_text(script->arena, id);
-    return execution;
-}
-
-static void
-signal_later(struct callers *callers, struct script *script, unsigned cluster, const char *id,
-             const char *name)
-{
-    API(SignalWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution(script, id);
-    request->signal_name = arena_text(script->arena, name);
-    call_later(callers, script, cluster, "WorkflowAPI/SignalWorkflowExecution", request,
-               signal_workflow_execution_response);
-}
-
-static void
-start_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
-{
-    call_later(callers, script, cluster, "WorkflowAPI/StartWorkflowExecution",
-               script_start_request(script, id), start_workflow_execution_response);
-}
-
-static void
-signal_with_start_later(struct callers *callers, struct script *script, unsigned cluster,
-                        const char *id)
-{
-    API(SignalWithStartWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(signal_with_start_workflow_execution_request));
-    request->start_request = script_start_request(script, id);
-    request->signal_name = "with start";
-    call_later(callers, script, cluster, "WorkflowAPI/SignalWithStartWorkflowExecution", request,
-               signal_with_start_workflow_execution_response);
-}
-
-static void
-cancel_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
-{
-    API(RequestCancelWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(request_cancel_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution(script, id);
-    request->request_id = script_start_request(script, id)->request_id;
-    call_later(callers, script, cluster, "WorkflowAPI/RequestCancelWorkflowExecution", request,
-               request_cancel_workflow_execution_response);
-}
-
-static void
-terminate_later(struct callers *callers, struct script *script, unsigned cluster, const char *id)
-{
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(script->arena, API_TYPE(terminate_workflow_execution_request));
-    request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution(script, id);
-    call_later(callers, script, cluster, "WorkflowAPI/TerminateWorkflowExecution", request,
-               terminate_workflow_execution_response);
-}
-
-static void
-ask_for_drain(struct script *script, unsigned to, int64_t seconds)
-{
-    API(FailoverDomainRequest) *request =
-        message_new(script->arena, API_TYPE(failover_domain_request));
-    API(FailoverDomainResponse) *response = NULL;
-    request->domain_name = SCRIPT_DOMAIN;
-    request->domain_active_cluster_name = arena_format(script->arena, "cluster%u", to);
-    request->failover_timeout = presence_make_duration(script->arena, seconds);
-    EXPECT_OK(script_call(script, to, "DomainAPI/FailoverDomain", request, failover_domain_response,
-                          &response));
-}
-
-/* The domain begins to move to cluster 1, which takes DRAIN. The monotonic end. */
-static int64_t
-begin_drain(struct script *script)
-{
-    int64_t end = clock_monotonic() + DRAIN;
-    ask_for_drain(script, 1, DRAIN / NS_PER_S);
-    script_sleep(script, NS_PER_S); /* cluster 0 has heard of it */
-    return end;
-}
-
-/* The names of the signals of a run, in order, with blanks between. */
-static const char *
-signals_of(struct script *script, unsigned cluster, const char *id)
-{
-    API(History) *history = script_history(script, cluster, id, "");
-    const char *names = "";
-    EXPECT(history != NULL);
-    for (size_t i = 0; i < history->n_events; i++) {
-        const API(WorkflowExecutionSignaledEventAttributes) *signal =
-            history->events[i]->workflow_execution_signaled_event_attributes;
-        if (signal != NULL &&
-            history->events[i]->attributes_case ==
-                API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES))
-            names = arena_format(script->arena, "%s%s%s", names, names[0] == '\0' ? "" : " ",
-                                 signal->signal_name);
-    }
-    return names;
-}
-
-static int
-last_event(struct script *script, unsigned cluster, const char *id)
-{
-    API(History) *history = script_history(script, cluster, id, "");
-    EXPECT(history != NULL && history->n_events > 0);
-    return (int)history->events[history->n_events - 1]->attributes_case;
-}
 
 /* --- clients ---- */
 
@@ -228,7 +28,7 @@ calls_of_clients(struct script *script)
     cancel_later(&callers, script, 0, "cancelled");
     terminate_later(&callers, script, 1, "terminated");
     EXPECT(clock_monotonic() < end - NS_PER_S);
-    expect_all_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
     EXPECT(world_mark_count(script->sim->world, "call_held") == callers.count);
     EXPECT(world_mark_count(script->sim->world, "call_held_behind") == 10);
 
@@ -263,7 +63,7 @@ calls_without_forwarding(struct script *script)
     int64_t end = begin_drain(script);
     for (unsigned i = 0; i < 4; i++)
         signal_later(&callers, script, i % 2, "w", arena_format(script->arena, "s%u", i));
-    expect_all_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
     script_sleep(script, NS_PER_S);
     EXPECT_KIND(script_signal(script, 0, "w", "late"), ERR_DOMAIN_NOT_ACTIVE);
     EXPECT_OK(script_signal(script, 1, "w", "here"));
@@ -316,7 +116,7 @@ fail_by_id_later(struct callers *callers, struct script *script, unsigned cluste
     API(RespondActivityTaskFailedByIDRequest) *request =
         message_new(script->arena, API_TYPE(respond_activity_task_failed_by_idrequest));
     request->domain = SCRIPT_DOMAIN;
-    request->workflow_execution = execution(script, id);
+    request->workflow_execution = execution_of(script, id);
     request->activity_id = "a";
     request->failure = message_new(script->arena, API_TYPE(failure));
     request->failure->reason = "why not";
@@ -347,7 +147,7 @@ calls_of_workers(struct script *script)
         EXPECT(clock_monotonic() - began < NS_PER_S);
     }
     EXPECT(clock_monotonic() < end - NS_PER_S);
-    expect_all_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
     for (unsigned i = 0; i < 2; i++)
         EXPECT(script_poll(script, 1, WITHIN) != NULL); /* what the answers entail */
 }
@@ -355,6 +155,48 @@ calls_of_workers(struct script *script)
 TEST(hold, answers_of_activities_wait_and_an_answer_of_a_decision_is_refused)
 {
     script_play_set(NO_MARKERS, true, calls_of_workers);
+}
+
+/* --- attributes ---- */
+
+/* One of two attributes moves; workflows of the other one are not touched. */
+static void
+calls_by_attribute(struct script *script)
+{
+    struct callers callers;
+    callers_init(&callers);
+    active_start(script, 0, "moving", "region0");
+    active_start(script, 0, "staying", "region2");
+    script_await(script, 1, "staying", 2);
+    struct load_call call = {.clients = script->clients, .host = 1, .arena = script->arena};
+    struct load_failover failover = {.name = SCRIPT_DOMAIN,
+                                     .attribute =
+                                         &(struct load_attribute){"region", "region0", "cluster1"},
+                                     .timeout = DRAIN / NS_PER_S};
+    API(Domain) *domain = NULL;
+    int64_t end = clock_monotonic() + DRAIN;
+    EXPECT_OK(load_failover(&call, &failover, &domain));
+    script_sleep(script, NS_PER_S);
+    for (unsigned i = 0; i < 4; i++)
+        signal_later(&callers, script, i % 2, "moving", arena_format(script->arena, "s%u", i));
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT_OK(script_signal(script, i, "staying", "at once"));
+    EXPECT(clock_monotonic() < end - NS_PER_S);
+    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    EXPECT_TEXT(signals_of(script, 1, "moving"), "s0 s1 s2 s3");
+    EXPECT_TEXT(signals_of(script, 0, "staying"), "at once at once");
+}
+
+TEST(hold, calls_wait_for_the_attribute_of_their_workflow_and_for_no_other)
+{
+    static const struct load_attribute all[] = {{"region", "region0", "cluster0"},
+                                                {"region", "region2", "cluster0"}};
+    static const struct script_attributes attributes = {
+        .all = all, .count = array_length(all), .is_forwarded = true};
+    script_play_on(&(struct script_stage){.clusters = 2,
+                                          .dynamic = NO_MARKERS,
+                                          .attributes = &attributes,
+                                          .run = calls_by_attribute});
 }
 
 /* --- bounds ---- */
@@ -397,7 +239,7 @@ too_many_calls(struct script *script)
     for (unsigned i = 0; i < 2; i++)
         EXPECT_KIND(script_signal(script, i, "w", "too many"), ERR_SERVICE_BUSY);
     EXPECT(clock_monotonic() < end - NS_PER_S);
-    expect_all_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
     EXPECT_TEXT(signals_of(script, 1, "w"), "s0 s1");
 }
 
@@ -448,7 +290,7 @@ near_deadline(struct script *script)
             message_new(script->arena, API_TYPE(signal_workflow_execution_request));
         API(SignalWorkflowExecutionResponse) *response = NULL;
         request->domain = SCRIPT_DOMAIN;
-        request->workflow_execution = execution(script, "w");
+        request->workflow_execution = execution_of(script, "w");
         request->signal_name = "hasty";
         fiber_set_deadline(clock_monotonic() + NS_PER_S);
         EXPECT_KIND(load_send(&call, "/uber.cadence.api.v1.WorkflowAPI/SignalWorkflowExecution",
@@ -479,7 +321,7 @@ drain_is_overtaken(struct script *script)
     signal_later(&callers, script, 0, "w", "s0");
     signal_later(&callers, script, 1, "w", "s1");
     script_failover(script, 0); /* by force, back to where it was */
-    expect_all_ok(&callers, 0);
+    callers_expect_ok(&callers, 0);
     EXPECT(clock_monotonic() < end - NS_PER_S);
     script_expect_same(script, "w");
     EXPECT(strcmp(signals_of(script, 0, "w"), "s0 s1") == 0 ||
@@ -501,7 +343,7 @@ drain_is_forced(struct script *script)
     for (unsigned i = 0; i < 6; i++)
         signal_later(&callers, script, i % 2, "w", arena_format(script->arena, "s%u", i));
     script_failover(script, 1);
-    expect_all_ok(&callers, 0);
+    callers_expect_ok(&callers, 0);
     EXPECT(clock_monotonic() < end - NS_PER_S);
     EXPECT_TEXT(signals_of(script, 1, "w"), "s0 s1 s2 s3 s4 s5");
 }

@@ -41,32 +41,49 @@ call_to(struct load_clients *clients, unsigned cluster, struct arena *arena)
 
 /* --- who moves the domain ---- */
 
+/* Asks a cluster to take the domain. True: it does, or begins to. */
+static bool
+ask_for_move(struct ndc_load *load, struct load_clients *clients, unsigned to, int64_t timeout)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct load_call call = call_to(clients, to, arena);
+    struct load_failover failover = {
+        .name = NDC_DOMAIN, .cluster = arena_format(arena, "cluster%u", to), .timeout = timeout};
+    API(Domain) *domain = NULL;
+    bool is_taken = load_failover(&call, &failover, &domain) == NULL;
+    load->failovers += is_taken;
+    return is_taken;
+}
+
+/* Is the domain there, and nothing under way? */
+static bool
+is_settled(struct load_clients *clients, unsigned cluster)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct load_call call = call_to(clients, cluster, arena);
+    API(Domain) *now = NULL;
+    return load_describe(&call, NDC_DOMAIN, &now) == NULL && now->failover_info == NULL &&
+           strcmp(now->active_cluster_name, arena_format(arena, "cluster%u", cluster)) == 0;
+}
+
 static void
 move_once(struct ndc_load *load, struct load_clients *clients)
 {
-    scoped(arena_drop) struct arena *arena = arena_new(0);
     const struct ndc_options *options = &load->options;
     unsigned to = (unsigned)entropy_below(load->sim->count);
-    struct load_call call = call_to(clients, to, arena);
-    API(Domain) *now = NULL;
-    if (load_describe(&call, NDC_DOMAIN, &now) != NULL)
+    if (is_settled(clients, to))
         return;
-    bool is_there = strcmp(now->active_cluster_name, arena_format(arena, "cluster%u", to)) == 0;
-    if (is_there && now->failover_info == NULL)
+    if (!options->has_force) {
+        ask_for_move(load, clients, to, options->grace_seconds_max);
         return;
-    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct load_failover failover = {
-        .name = NDC_DOMAIN,
-        .cluster = arena_format(arena, "cluster%u", to),
-        .timeout = 1 + (int64_t)entropy_below((uint64_t)options->grace_seconds_max),
-    };
-    if (options->has_force && entropy_below(4) == 0)
-        failover.timeout = 0; /* also to where it drains to: that completes it */
-    if (!options->has_force)
-        failover.timeout = options->grace_seconds_max;
-    API(Domain) *domain = NULL;
-    if (load_failover(&call, &failover, &domain) == NULL)
-        load->failovers++;
+    }
+    uint64_t what = entropy_below(6);
+    int64_t timeout = 1 + (int64_t)entropy_below((uint64_t)options->grace_seconds_max);
+    bool is_taken = ask_for_move(load, clients, to, what == 0 ? 0 : timeout);
+    if (is_taken && what == 1) /* somebody does not want to wait for it */
+        ask_for_move(load, clients, to, 0);
+    if (is_taken && what == 2) /* or wants it elsewhere */
+        ask_for_move(load, clients, (to + 1) % load->sim->count, 0);
 }
 
 /* Is nothing under way in this cluster? */

@@ -107,15 +107,25 @@ figures_init(struct shard *shard)
     for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
         figures->foreign[i] =
             metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
+    figures->pending = metrics_counter(
+        metrics, "task_pending_active",
+        "Tasks and alarms that waited for the end of a graceful failover to here.", NULL);
     figures->homeless =
         metrics_counter(metrics, "active_cluster_unresolved_rows",
                         "Rows that no cluster works off: their domain does not say where their run "
                         "is active.",
                         NULL);
-    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
+    figures->markers_failed = metrics_counter(metrics, "cadence_failover_marker_insert_failures",
                                               "Markers of failovers that were put later.", NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
+}
+
+void
+figures_pending(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.pending, 1);
 }
 
 void

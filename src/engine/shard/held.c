@@ -32,6 +32,10 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
     const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
     if (transfer->goes_anywhere)
         return true;
+    /* The parent may be active here, or have been told in a history that lost: every cluster makes
+     * sure for itself. */
+    if (transfer->tells_parent && domain != NULL && domain_is_active_active(domain))
+        return true;
     if (transfer->line.length > 0) /* it stands in its line, and its step finds out */
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
@@ -71,6 +75,17 @@ is_concerned(const struct transfer *transfer, const struct domain *domain)
                           : strcmp(transfer->task.run_domain_id, domain->id) == 0;
 }
 
+/* What waits since the domain was passive waits on, for the end of a drain now. */
+static void
+note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
+{
+    bool is_of_domain = domain != NULL && is_concerned(transfer, domain);
+    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
+        mark("held_row_pending");
+        figures_pending(tenure->shard);
+    }
+}
+
 static void
 outbox_wake(struct tenure *tenure, const struct domain *domain)
 {
@@ -79,8 +94,10 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     parking_domain_changed(outbox);
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
-        if (!is_concerned(transfer, domain) || !transfer_is_active(tenure, transfer))
+        if (!is_concerned(transfer, domain) || !transfer_is_active(tenure, transfer)) {
+            note_pending(tenure, domain, transfer);
             continue;
+        }
 #ifdef CADENZA_PLANT_held_row_sleeps
         continue;
 #endif

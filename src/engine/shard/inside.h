@@ -92,6 +92,7 @@ struct transfer {
     int64_t event_version;                        /* of the run when the row was written */
     bool is_errand;
     bool goes_anywhere; /* its run need not be active here */
+    bool tells_parent;  /* ... where workflows of the domain are active in several clusters */
     bool is_paced;      /* of a task: it has waited for its turn */
     bool is_resting;    /* counted as such (park.c) */
     bool was_parked;
@@ -397,7 +398,7 @@ struct figures {
     struct histogram *cache_latency;
     struct task_series tasks[FIGURE_TASKS];
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
-    struct counter *homeless;
+    struct counter *homeless, *pending;
     struct counter *markers_failed;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
@@ -497,6 +498,8 @@ void figures_task(struct shard *shard, const struct task *task, unsigned attempt
 void figures_alarm(struct shard *shard, const struct alarm *alarm);
 /* Events of another cluster came. */
 void figures_foreign(struct shard *shard, enum foreign_figure figure);
+/* A row or alarm waits for the end of a graceful failover to here. */
+void figures_pending(struct shard *shard);
 /* A row is held that no cluster works off. */
 void figures_homeless(struct shard *shard);
 /* A marker that is due could not be put. */

@@ -2,8 +2,9 @@
  * ndc/runs.h.
  *
  * The run with the newer history has it. The one that had it is ended by the cluster that wrote its
- * last event, with that event's version, and this replicates; elsewhere it is a zombie until that
- * is heard of. A run that loses before it is ever current begins as a zombie. */
+ * last event, with that event's version, and this replicates; elsewhere, and where the newer one
+ * goes on where it ended, it is a zombie until its end is heard of. A run that loses before it is
+ * ever current begins as a zombie. */
 #include "base/check.h"
 #include "domain/active.h"
 #include "engine/ndc/runs.h"
@@ -15,6 +16,15 @@ is_ours(const struct incoming *incoming, const struct run *run)
 {
     const struct cluster_group *group = incoming->tenure->shard->options.group;
     return cluster_group_of_version(group, run_last_version(run)) == group->current;
+}
+
+/* Is it for this cluster to end the run that had the id? Not if the next one goes on where it
+ * ended: then its end is on the way, from whoever wrote that. */
+static bool
+is_ours_to_end(const struct incoming *incoming, const struct run *current, const struct run *next)
+{
+    bool goes_on = strcmp(next->core->continued_execution_run_id, current->core->run_id) == 0;
+    return !goes_on && is_ours(incoming, current);
 }
 
 /* Why the run that came has the id now, for who finds the other one ended. */
@@ -74,8 +84,8 @@ contest_target(struct incoming *incoming, struct incoming_step *step)
     struct run *run = mutation_run(mutation);
     const struct loaded_run *current = incoming->current;
     const STORED(RunRecord) *record = current == NULL ? NULL : current->run->core;
-    struct run_contest contest =
-        run_decide_current(run->core, record, current != NULL && is_ours(incoming, current->run));
+    struct run_contest contest = run_decide_current(
+        run->core, record, current != NULL && is_ours_to_end(incoming, current->run, run));
     step->target_is_current = contest.is_current;
     if (!contest.is_current) {
         if (run_is_open(run))
