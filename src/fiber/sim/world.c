@@ -219,6 +219,8 @@ world_slow(struct world *world, struct host *from, struct host *to, int64_t dela
 int64_t
 world_delay(const struct world *world, const struct host *from, const struct host *to)
 {
+    if (to == NULL) /* an address that nobody has */
+        return 0;
     return world->delays[from->index * world->host_count + to->index];
 }
 
