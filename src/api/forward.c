@@ -431,7 +431,8 @@ is_own_header(struct slice name)
         if (name.length >= prefix.length && memcmp(name.data, prefix.data, prefix.length) == 0)
             return true;
     }
-    return slice_equal(name, slice_text(HEADER_PARTITION));
+    return slice_equal(name, slice_text(HEADER_PARTITION)) ||
+           slice_equal(name, slice_text(HEADER_FORWARDED_BY));
 }
 
 static void
