@@ -168,6 +168,11 @@ list_others(const API(Domain) *domain, const struct cluster_group *group, struct
     for (size_t i = 0; i < domain->n_clusters; i++) {
         const struct cluster *cluster =
             cluster_group_find(group, domain->clusters[i]->cluster_name);
+#ifdef CADENZA_PLANT_drain_waits_for_source
+        /* planted: what a third cluster wrote is not waited for */
+        if (strcmp(domain->clusters[i]->cluster_name, drain->source_cluster) != 0)
+            continue;
+#endif
         if (cluster != NULL && cluster->is_enabled && cluster != group->current)
             drain->waits_for[drain->n_waits_for++] = (char *)cluster->name;
     }

@@ -60,6 +60,12 @@ struct pending *drains_find(struct drains *drains, const char *domain_id, const 
                             const char *name, int64_t failover_version);
 /* The fiber looks after all of them. */
 void drains_wake(struct drains *drains);
+
+/* --- drains_pending.c --------------------------------------------------------------------------
+ */
+
+/* One reference, for the list. */
+struct pending *pending_new(const struct domain *domain, const STORED(Drain) *drain);
 struct pending *pending_take(struct pending *pending);
 void pending_drop(struct pending *pending);
 /* NULL: the drain does not wait for that cluster. */

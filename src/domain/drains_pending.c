@@ -1,0 +1,130 @@
+/* drains_pending.c - one graceful failover to here, in memory: for whom it waits, and what it
+ * lacks. See drains.h. */
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/drains.h"
+#include "wire/message.h"
+
+struct pending *
+pending_take(struct pending *pending)
+{
+    pending->references++;
+    return pending;
+}
+
+void
+pending_drop(struct pending *pending)
+{
+    check(pending->references > 0);
+    if (--pending->references == 0)
+        arena_free(pending->arena);
+}
+
+struct pending *
+pending_new(const struct domain *domain, const STORED(Drain) *drain)
+{
+    struct arena *arena = arena_new(0);
+    struct pending *pending = arena_make(arena, struct pending);
+    STORED(Drain) *copy = NULL;
+    struct error *err =
+        message_decode(arena, STORED_TYPE(drain), message_encode(arena, &drain->base), &copy);
+    check(err == NULL);
+    *pending = (struct pending){
+        .references = 1,
+        .arena = arena,
+        .domain_id = arena_text(arena, domain->id),
+        .domain_name = arena_text(arena, domain->name),
+        .drain = copy,
+        .key = drain_key(domain->id, drain->scope, drain->name, drain->failover_version, arena),
+        .sources = arena_zalloc(arena, drain->n_waits_for + 1, sizeof(struct drain_source)),
+        .source_count = drain->n_waits_for,
+    };
+    for (size_t i = 0; i < drain->n_waits_for; i++)
+        pending->sources[i].cluster_name = copy->waits_for[i];
+    list_init(&pending->node);
+    return pending;
+}
+
+struct drain_source *
+pending_source(const struct pending *pending, const char *cluster_name)
+{
+    for (size_t i = 0; i < pending->source_count; i++) {
+        if (strcmp(pending->sources[i].cluster_name, cluster_name) == 0)
+            return &pending->sources[i];
+    }
+    return NULL;
+}
+
+uint32_t
+pending_shards(const struct pending *pending)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < pending->source_count; i++)
+        count += pending->sources[i].shard_count;
+    return count;
+}
+
+uint32_t
+pending_ready_shards(const struct pending *pending)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < pending->source_count; i++)
+        count += pending->sources[i].ready_count;
+    return count;
+}
+
+bool
+pending_is_ready(const struct pending *pending)
+{
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        if (source->shard_count == 0 || source->ready_count < source->shard_count)
+            return false;
+    }
+    return true;
+}
+
+void
+pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
+              const STORED(DrainShardRecord) *record)
+{
+    if (source->shards == NULL) {
+        source->shard_count = record->shard_count;
+        source->shards =
+            arena_zalloc(pending->arena, source->shard_count, sizeof(struct drain_shard));
+    }
+    if (shard >= source->shard_count)
+        return;
+    struct drain_shard *known = &source->shards[shard];
+    if (pending->marker_time == 0 || record->marker_time < pending->marker_time)
+        pending->marker_time = record->marker_time;
+    if (record->is_ready && !known->is_ready)
+        source->ready_count++;
+    known->is_ready = known->is_ready || record->is_ready;
+    known->blocked =
+        record->blocked[0] == '\0' ? NULL : arena_text(pending->arena, record->blocked);
+    check(source->ready_count <= source->shard_count);
+}
+
+const char **
+pending_list_missing(const struct pending *pending, struct arena *arena, size_t *count)
+{
+    size_t most = pending_shards(pending) + pending->source_count;
+    const char **missing = arena_zalloc(arena, most + 1, sizeof *missing);
+    *count = 0;
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        if (source->shards == NULL)
+            missing[(*count)++] = arena_format(arena, "%s: nothing came", source->cluster_name);
+        for (uint32_t j = 0; j < source->shard_count; j++) {
+            const struct drain_shard *shard = &source->shards[j];
+            if (!shard->is_ready)
+                missing[(*count)++] =
+                    arena_format(arena, "%s shard %u: %s", source->cluster_name, j,
+                                 shard->blocked != NULL ? shard->blocked : "no marker came");
+        }
+    }
+    check(*count <= most);
+    return missing;
+}
