@@ -13,22 +13,6 @@
 #define TOKENS_MAX  1024 /* that a loop remembers */
 #define FILE_SCHEME "file://"
 
-/* Tokens that were good, of one loop. */
-struct known_tokens {
-    struct map *by_text; /* token → struct claims */
-    struct arena *arena; /* of these */
-};
-
-struct access {
-    struct access_options options;
-    struct arena *arena;
-    struct access_keys keys;
-    struct token_rules rules;
-    uint8_t *permissions; /* by index of the method */
-    struct known_tokens *loops;
-    unsigned loop_count;
-};
-
 /* --- opening ---- */
 
 /* A set of keys is a file; no server is asked for it. */
@@ -57,9 +41,17 @@ load_keys(struct access *access, struct arena *arena)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "authorization is on and there is no key: give " OAUTH
                         "jwtCredentials.publicKey or " OAUTH "provider.jwksURL");
+    access->key_file = own;
+    access->set_file = set;
+    struct key_ring *ring = NULL;
     if (err == NULL)
-        err = access_keys_load(own, set, access->arena, &access->keys);
-    return err == NULL ? NULL : error_wrap(error_copy(arena, err), "authorization");
+        err = access_ring_load(access, arena, &ring);
+    if (err != NULL)
+        return error_wrap(error_copy(arena, err), "authorization");
+    for (unsigned i = 0; i < access->loop_count; i++)
+        access->loops[i].ring = ring;
+    access->ring = ring;
+    return NULL;
 }
 
 struct error *
@@ -78,7 +70,6 @@ access_open(const struct access_options *options, struct arena *arena, struct ac
     for (size_t i = 0; i < wire_method_count(); i++)
         access->permissions[i] = (uint8_t)permission_of(i);
     access->rules = (struct token_rules){
-        .keys = &access->keys,
         .groups_path = config_text(config, OAUTH "provider.groupsAttributePath"),
         .admin_path = config_text(config, OAUTH "provider.adminAttributePath"),
         .life_max = config_integer(config, OAUTH "maxJwtTTL") * NS_PER_S,
@@ -89,25 +80,37 @@ access_open(const struct access_options *options, struct arena *arena, struct ac
         access_free(access);
         return err;
     }
+    access_start_watching(access);
     *opened = access;
     return NULL;
 }
 
 static void
-forget_tokens(struct known_tokens *known)
+forget_tokens(struct loop_tokens *known)
 {
     map_free(known->by_text);
     if (known->arena != NULL)
         arena_free(known->arena);
-    *known = (struct known_tokens){0};
+    known->by_text = NULL;
+    known->arena = NULL;
+}
+
+/* Tokens that were good by the keys before may not be so any more. */
+void
+access_use_ring(struct access *access, struct key_ring *ring)
+{
+    struct loop_tokens *known = &access->loops[loop_index(loop_self())];
+    forget_tokens(known);
+    known->ring = ring;
 }
 
 void
 access_free(struct access *access)
 {
+    access_stop_watching(access);
     for (unsigned i = 0; i < access->loop_count; i++)
         forget_tokens(&access->loops[i]);
-    access_keys_free(&access->keys);
+    access_ring_free(access->ring);
     arena_free(access->arena);
     memory_free(access->loops);
     memory_free(access->permissions);
@@ -117,7 +120,7 @@ access_free(struct access *access)
 /* --- tokens ---- */
 
 static const struct claims *
-remember(struct known_tokens *known, struct slice token, const struct claims *claims)
+remember(struct loop_tokens *known, struct slice token, const struct claims *claims)
 {
     if (known->by_text != NULL && map_count(known->by_text) >= TOKENS_MAX)
         forget_tokens(known);
@@ -139,7 +142,7 @@ find_claims(struct access *access, struct rpc_call *call, const char **fault)
 {
     unsigned index = loop_index(loop_self());
     check(index < access->loop_count);
-    struct known_tokens *known = &access->loops[index];
+    struct loop_tokens *known = &access->loops[index];
     struct slice token = grpc_call_header(call->grpc, HEADER);
     int64_t now = clock_wall();
     const struct claims *claims = known->by_text == NULL ? NULL : map_get(known->by_text, token);
@@ -147,7 +150,9 @@ find_claims(struct access *access, struct rpc_call *call, const char **fault)
     if (claims != NULL)
         return claims->expires >= now ? claims : NULL;
     struct claims fresh;
-    *fault = claims_read(token, &access->rules, now, call->arena, &fresh);
+    struct token_rules rules = access->rules;
+    rules.keys = &known->ring->keys;
+    *fault = claims_read(token, &rules, now, call->arena, &fresh);
     return *fault == NULL ? remember(known, token, &fresh) : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "access/access.h"
 #include "base/map.h"
+#include "fiber/sync.h"
 
 /* --- keys (keys.c) ---- */
 
@@ -11,6 +12,7 @@
 struct access_keys {
     struct slice own;    /* of tokens without a key id; empty: there is none */
     struct map *by_name; /* key id → struct slice; NULL: there are none */
+    struct slice set;    /* the file that these are from */
 };
 /* `public_key_file` and `key_set_file`: "" for none. In the arena, but for the map. Yields. */
 must_use struct error *access_keys_load(const char *public_key_file, const char *key_set_file,
@@ -54,5 +56,47 @@ const struct domain *permission_domain(const struct domains *domains,
                                        const ProtobufCMessage *request, struct arena *arena);
 /* Do such groups suffice? */
 bool permission_suits(enum permission permission, const char *groups, const struct domain *domain);
+
+/* --- who keeps them (access.c), and the keys that change (ring.c) ---- */
+
+/* Keys as they were read once: never changed, but replaced. */
+struct key_ring {
+    struct arena *arena;
+    struct access_keys keys;
+};
+
+/* What a loop goes by; only that loop touches it. */
+struct loop_tokens {
+    struct map *by_text; /* tokens that were good → struct claims */
+    struct arena *arena; /* of these */
+    struct key_ring *ring;
+};
+
+struct access {
+    struct access_options options;
+    struct arena *arena;
+    const char *key_file, *set_file; /* "": none */
+    struct token_rules rules;        /* the keys are a loop's */
+    uint8_t *permissions;            /* by index of the method */
+    struct loop_tokens *loops;
+    unsigned loop_count;
+    struct key_ring *ring; /* the newest, which all loops have */
+    struct fiber *watcher; /* NULL: not yet */
+    struct latch watching;
+    bool is_closing;
+    bool is_stale; /* what the files say now cannot be used */
+};
+
+/* From the files. Yields. Errors as access_open. */
+must_use struct error *access_ring_load(const struct access *access, struct arena *arena,
+                                        struct key_ring **ring);
+/* NULL: nothing happens. */
+void access_ring_free(struct key_ring *ring);
+/* This loop goes by these keys from now on. No yield. */
+void access_use_ring(struct access *access, struct key_ring *ring);
+/* Looks at the files every few seconds, on loop 0. */
+void access_start_watching(struct access *access);
+/* Yields; deaf to cancel. */
+void access_stop_watching(struct access *access);
 
 #endif

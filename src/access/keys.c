@@ -125,6 +125,7 @@ load_key_set(const char *path, struct arena *arena, struct access_keys *keys)
     for (size_t i = 0; i < json_array_size(list) && err == NULL; i++)
         err = add_key(json_array_get(list, i), path, arena, keys);
     json_decref(set);
+    keys->set = bytes;
     if (err == NULL && map_count(keys->by_name) == 0)
         err = error_new(arena, ERR_BAD_REQUEST, "%s has no RSA key with a name (kid)", path);
     return err;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
+#include "fiber/fiber.h"
 #include "fiber/file.h"
 #include "fiber/loop.h"
 
@@ -18,13 +19,13 @@ struct shown {
     char *token;      /* NULL: none yet */
     int64_t renew_at; /* by the wall clock, which is what the other side reads it by */
     int64_t made_at;
+    struct slice key; /* PEM; that loop's own, in memory_alloc */
 };
 
 struct access_signer {
     struct grpc_live_header header;
-    uint8_t *key;
-    size_t key_length;
-    struct shown *shown; /* by loop */
+    char *file;
+    struct shown *shown; /* by loop; only that loop touches its own */
     unsigned loop_count;
 };
 
@@ -48,7 +49,7 @@ current_token(void *context, struct arena *arena)
     struct shown *shown = &signer->shown[index];
     int64_t now = clock_wall();
     if (shown->token == NULL || now >= shown->renew_at || now < shown->made_at) {
-        const char *token = make_token(slice_of(signer->key, signer->key_length), now, arena);
+        const char *token = make_token(shown->key, now, arena);
         check(token != NULL); /* the key was tried when it was read */
         size_t size = strlen(token) + 1;
         memory_free(shown->token);
@@ -60,23 +61,75 @@ current_token(void *context, struct arena *arena)
     return arena_text(arena, shown->token);
 }
 
+/* `known` needs no trial. */
+static struct error *
+load_key(const char *file, struct slice known, struct arena *arena, struct slice *pem)
+{
+    struct error *err = file_load(file, KEY_MAX, arena, pem);
+    if (err != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s", err->message);
+    if (!slice_equal(*pem, known) && make_token(*pem, clock_wall(), arena) == NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "%s is no private RSA key in PEM", file);
+    return NULL;
+}
+
+static void
+set_key(struct shown *shown, struct slice pem)
+{
+    uint8_t *copy = memory_alloc(pem.length);
+    memcpy(copy, pem.data, pem.length);
+    memory_free((void *)shown->key.data);
+    memory_free(shown->token);
+    *shown = (struct shown){.key = slice_of(copy, pem.length)};
+}
+
 struct error *
 access_signer_open(const char *file, struct arena *arena, struct access_signer **signer)
 {
     struct slice pem;
-    struct error *err = file_load(file, KEY_MAX, arena, &pem);
+    struct error *err = load_key(file, (struct slice){0}, arena, &pem);
     if (err != NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "%s", err->message);
-    if (make_token(pem, clock_wall(), arena) == NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "%s is no private RSA key in PEM", file);
+        return err;
     struct access_signer *opened = memory_zalloc(1, sizeof *opened);
     opened->header = (struct grpc_live_header){"cadence-authorization", current_token, opened};
-    opened->key = memory_alloc(pem.length);
-    memcpy(opened->key, pem.data, pem.length);
-    opened->key_length = pem.length;
+    opened->file = memory_alloc(strlen(file) + 1);
+    memcpy(opened->file, file, strlen(file) + 1);
     opened->loop_count = loop_count();
     opened->shown = memory_zalloc(opened->loop_count, sizeof *opened->shown);
+    for (unsigned i = 0; i < opened->loop_count; i++)
+        set_key(&opened->shown[i], pem);
     *signer = opened;
+    return NULL;
+}
+
+/* --- another key ---- */
+
+struct renewal {
+    struct access_signer *signer;
+    struct slice pem;
+};
+
+static void
+take_key(void *argument)
+{
+    struct renewal *renewal = argument;
+    set_key(&renewal->signer->shown[loop_index(loop_self())], renewal->pem);
+}
+
+struct error *
+access_signer_renew(struct access_signer *signer, struct arena *arena, bool *is_renewed)
+{
+    struct renewal renewal = {.signer = signer};
+    *is_renewed = false;
+    struct slice known = signer->shown[loop_index(loop_self())].key;
+    struct error *err = load_key(signer->file, known, arena, &renewal.pem);
+    if (err != NULL || slice_equal(renewal.pem, known))
+        return err;
+    for (unsigned i = 0; i < signer->loop_count; i++) {
+        while (loop_call(loop_at(i), take_key, &renewal, arena) != NULL)
+            fiber_yield(); /* its mailbox is full, for the moment */
+    }
+    *is_renewed = true;
     return NULL;
 }
 
@@ -85,10 +138,12 @@ access_signer_free(struct access_signer *signer)
 {
     if (signer == NULL)
         return;
-    for (unsigned i = 0; i < signer->loop_count; i++)
+    for (unsigned i = 0; i < signer->loop_count; i++) {
         memory_free(signer->shown[i].token);
+        memory_free((void *)signer->shown[i].key.data);
+    }
     memory_free(signer->shown);
-    memory_free(signer->key);
+    memory_free(signer->file);
     memory_free(signer);
 }
 

@@ -12,6 +12,10 @@ struct access_signer;
 /* Reads the private key, PEM, of a file. Yields. Errors: ERR_BAD_REQUEST naming the file. */
 must_use struct error *access_signer_open(const char *file, struct arena *arena,
                                           struct access_signer **signer);
+/* The same file again: if it has another key, every loop signs with that from then on. Yields.
+ * Errors as above; the key before stays. */
+must_use struct error *access_signer_renew(struct access_signer *signer, struct arena *arena,
+                                           bool *is_renewed);
 void access_signer_free(struct access_signer *signer);
 
 /* The header that a client shows; lives as long as the signer. */

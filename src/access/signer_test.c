@@ -10,7 +10,7 @@
 #include "fiber/sim/world.h"
 
 struct trial {
-    struct slice key;
+    struct slice key, other;
     bool has_ended;
 };
 
@@ -46,6 +46,17 @@ show_fiber(void *argument)
     EXPECT_TEXT(show(signer, arena), first);
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, arena));
     EXPECT(strcmp(show(signer, arena), first) != 0);
+    const char *now = show(signer, arena);
+    bool is_renewed = true;
+    EXPECT_OK(access_signer_renew(signer, arena, &is_renewed));
+    EXPECT(!is_renewed);
+    EXPECT_OK(file_save("key.pem", slice_text("half of a key"), arena));
+    EXPECT_KIND(access_signer_renew(signer, arena, &is_renewed), ERR_BAD_REQUEST);
+    EXPECT_TEXT(show(signer, arena), now); /* that key stays */
+    EXPECT_OK(file_save("key.pem", trial->other, arena));
+    EXPECT_OK(access_signer_renew(signer, arena, &is_renewed));
+    EXPECT(is_renewed);
+    EXPECT(strcmp(show(signer, arena), now) != 0); /* the same moment, another signature */
     access_signer_free(signer);
     EXPECT_KIND(access_signer_open("nowhere.pem", arena, &signer), ERR_BAD_REQUEST);
     EXPECT_OK(file_save("key.pem", slice_text("no key"), arena));
@@ -60,10 +71,11 @@ has_ended(void *context)
     return ((struct trial *)context)->has_ended;
 }
 
-TEST(signer, a_token_is_shown_again_until_half_of_its_life_is_over, "J-025")
+TEST(signer, a_token_is_shown_until_half_of_its_life_is_over_or_the_key_is_another, "J-025")
 {
     struct arena *arena = arena_new(0);
-    struct trial trial = {.key = sample_pair_make(arena).secret};
+    struct trial trial = {.key = sample_pair_make(arena).secret,
+                          .other = sample_pair_make(arena).secret};
     struct world *world = world_new(.seed = test_seed(0));
     struct host *host = world_add_host(world, "host", 1);
     host_start(host, show_fiber, &trial);

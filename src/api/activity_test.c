@@ -49,6 +49,60 @@ TEST(activity, a_worker_gets_all_that_it_needs, "A-101")
     fixture_run(contents);
 }
 
+/* What a list is left with when it stored the task of a step that a crash took back, and the ids of
+ * that step went to another activity. Row 0: no row of the outbox stands behind it. */
+static void
+add_stray(struct fixture *fixture, const char *run_id, const char *list, int64_t schedule_id)
+{
+    const char *domain_id = domains_find_name(fixture->domains, "orders")->id;
+    EXPECT(matching_add(fixture->matching, &(struct task){.type = TASK_ACTIVITY,
+                                                          .domain_id = domain_id,
+                                                          .list = list,
+                                                          .normal_list = "",
+                                                          .run_domain_id = domain_id,
+                                                          .workflow_id = "wf",
+                                                          .run_id = run_id,
+                                                          .schedule_id = schedule_id,
+                                                          .created_time = clock_wall()}));
+}
+
+static int
+count_started(struct fixture *fixture)
+{
+    const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
+    int count = 0;
+    for (size_t i = 0; i < history->n_events; i++)
+        count += history->events[i]->attributes_case ==
+                 API_VALUE(HISTORY_EVENT__ATTRIBUTES_ACTIVITY_TASK_STARTED_EVENT_ATTRIBUTES);
+    return count;
+}
+
+static void
+strays(struct fixture *fixture)
+{
+    fixture->timeout = 10 * NS_PER_S;
+    const char *run_id = run_start(fixture, "wf");
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    run_complete(fixture,
+                 fixture_complete(fixture, task->task_token, decide_activity(fixture, "7")));
+    add_stray(fixture, run_id, "elsewhere", 5); /* the id of the activity, on another list */
+    EXPECT_EQ(poll_activity(fixture, "elsewhere")->task_token.len, 0);
+    add_stray(fixture, run_id, "elsewhere", 6); /* an id that nothing has */
+    EXPECT_EQ(poll_activity(fixture, "elsewhere")->task_token.len, 0);
+    EXPECT_EQ(count_started(fixture), 0);
+    API(PollForActivityTaskResponse) *activity = poll_activity(fixture, "work");
+    EXPECT_TEXT(activity->activity_id, "7");
+    EXPECT_EQ(count_started(fixture), 1);
+    add_stray(fixture, run_id, "work", 5); /* it is started already */
+    EXPECT_EQ(poll_activity(fixture, "work")->task_token.len, 0);
+    EXPECT_EQ(count_started(fixture), 1);
+}
+
+TEST(activity, a_task_of_a_step_that_never_was_starts_no_activity_of_another_list, "A-102")
+{
+    fixture_run(strays);
+}
+
 static void
 by_token(struct fixture *fixture)
 {

@@ -96,6 +96,11 @@ static const struct rpc_method methods[] = {
     {"/cadenza.admin.v1.RunsAPI/ListDivergences", api_list_divergences},
     {"/cadenza.admin.v1.RunsAPI/DescribeRebuild", api_describe_rebuild},
     {"/cadenza.admin.v1.AuditAPI/ListAuditRecords", api_list_audit_records},
+    {"/cadenza.admin.v1.EntityAPI/ListEntities", api_list_entities},
+    {"/cadenza.admin.v1.EntityAPI/GetEntity", api_get_entity},
+    {"/cadenza.admin.v1.EntityAPI/SetEntities", api_set_entities},
+    {"/cadenza.admin.v1.EntityAPI/DeleteEntities", api_delete_entities},
+    {"/cadenza.admin.v1.EntityAPI/ListWatchers", api_list_watchers},
     {"/grpc.health.v1.Health/Check", api_grpc_health_check},
     {NULL, NULL},
 };

@@ -43,6 +43,8 @@ struct forward_options {
     const char *target; /* all APIs: only while this cluster is active; NULL or "": always */
     struct tls *const
         *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
+    const struct grpc_live_header *const *
+        tokens; /* that this cluster shows when it asks for itself, in the same order; NULL: none */
 };
 /* By its name in the config; false: there is no such policy. */
 must_use bool forward_policy_find(const char *name, enum forward_policy *policy);
@@ -51,6 +53,8 @@ struct access;
 struct archive;
 struct audit;
 struct engine;
+struct entity_types;
+struct watchers;
 struct matching;
 struct settings;
 struct visibility;
@@ -62,12 +66,14 @@ struct api_options {
     const struct dynamic *dynamic;
     struct engine *engine;
     struct matching *matching;
-    struct access *access;         /* who may do what; NULL: everybody everything */
-    struct audit *audit;           /* what operators did; NULL: nobody keeps it */
-    struct settings *settings;     /* NULL: dynamic settings are not changed by calls */
-    struct visibility *visibility; /* lists of runs */
-    struct registry *registry;     /* search attributes */
-    struct archive *archive;       /* NULL: there is none */
+    struct access *access;                   /* who may do what; NULL: everybody everything */
+    struct audit *audit;                     /* what operators did; NULL: nobody keeps it */
+    struct settings *settings;               /* NULL: dynamic settings are not changed by calls */
+    struct visibility *visibility;           /* lists of runs */
+    struct registry *registry;               /* search attributes */
+    struct archive *archive;                 /* NULL: there is none */
+    const struct entity_types *entity_types; /* NULL: none */
+    _Atomic(struct watchers *) *watchers;    /* what is in it may be NULL: they do not run yet */
     const _Atomic(enum server_phase) *phase;
     const struct log *log;   /* may be NULL */
     struct metrics *metrics; /* may be NULL */

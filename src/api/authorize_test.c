@@ -337,6 +337,37 @@ TEST(authorize, tokens_of_a_provider_are_checked_with_its_keys)
     fixture_run(key_set);
 }
 
+/* A key is replaced while the server runs; what its file says in between does not count. */
+static void
+renewed_keys(struct fixture *fixture)
+{
+    struct arena *arena = fixture->arena;
+    struct scene scene;
+    scene_open(&scene, fixture);
+    struct sample_pair before = scene.pair, after = sample_pair_make(arena);
+    const char *grants =
+        arena_format(arena, "{\"sub\":\"ada\",\"Admin\":true,\"iat\":%lld,\"TTL\":600}",
+                     (long long)(clock_wall() / NS_PER_S));
+    const char *tokens[] = {sample_token(&before, grants, NULL, arena),
+                            sample_token(&after, grants, NULL, arena)};
+    EXPECT_EQ(describe_with(&scene, tokens[0]), LET_IN);
+    EXPECT_EQ(describe_with(&scene, tokens[1]), DENIED);
+    EXPECT_OK(file_save("public.pem", slice_text("half of a key"), arena));
+    EXPECT_OK(fiber_sleep(5 * NS_PER_S, arena));
+    EXPECT(strstr(fixture->logged, "the old ones stay") != NULL);
+    EXPECT_EQ(describe_with(&scene, tokens[0]), LET_IN);
+    EXPECT_OK(file_save("public.pem", after.open, arena));
+    EXPECT_OK(fiber_sleep(5 * NS_PER_S, arena));
+    EXPECT_EQ(describe_with(&scene, tokens[0]), DENIED); /* though it was remembered */
+    EXPECT_EQ(describe_with(&scene, tokens[1]), LET_IN);
+    scene_close(&scene);
+}
+
+TEST(authorize, keys_are_read_again_when_their_file_changes, "J-022")
+{
+    fixture_run(renewed_keys);
+}
+
 /* --- lists, trials, faults ---- */
 
 static size_t

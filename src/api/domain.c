@@ -3,6 +3,9 @@
 #include "access/access.h"
 #include "api/archived.h"
 #include "api/inside.h"
+#include "api/needed.h"
+#include "domain/active.h"
+#include "domain/attributes.h"
 #include "domain/entries.h"
 #include "engine/engine.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -16,6 +19,28 @@
 #define PAGE_SIZE_MAX     5000
 #define PAGE_BYTES_MAX    (3u * 1024 * 1024) /* stock gRPC clients take answers of up to 4 MiB */
 
+/* The attributes of a domain, and its regions in the older form too: region → cluster. */
+static API(ActiveClusters) *
+show_attributes(const API(ActiveClusters) *kept, struct arena *arena)
+{
+    struct attributes all = attributes_read(kept, arena);
+    API(ActiveClusters) *shown = arena_make(arena, API(ActiveClusters));
+    *shown = *kept;
+    shown->region_to_cluster = arena_zalloc(arena, all.count, sizeof *shown->region_to_cluster);
+    for (size_t i = 0; i < all.count; i++) {
+        if (strcmp(all.all[i].scope, REGION_SCOPE) != 0)
+            continue;
+        API(ActiveClusters__RegionToClusterEntry) *region =
+            message_new(arena, API_TYPE(active_clusters__region_to_cluster_entry));
+        region->key = all.all[i].name;
+        region->value = message_new(arena, API_TYPE(active_cluster_info));
+        region->value->active_cluster_name = all.all[i].cluster_name;
+        region->value->failover_version = all.all[i].failover_version;
+        shown->region_to_cluster[shown->n_region_to_cluster++] = region;
+    }
+    return shown;
+}
+
 /* A domain as clients are used to it: the messages that are empty are there. Shares everything else
  * with the record. */
 static API(Domain) *
@@ -24,6 +49,8 @@ show_domain(const struct domain *domain, struct arena *arena)
     API(Domain) *shown = arena_make(arena, API(Domain));
     *shown = *domain->record->domain;
     shown->data = domain_shown_data(domain->record, arena, &shown->n_data);
+    if (shown->active_clusters != NULL)
+        shown->active_clusters = show_attributes(shown->active_clusters, arena);
     if (shown->bad_binaries == NULL)
         shown->bad_binaries = message_new(arena, API_TYPE(bad_binaries));
     if (shown->isolation_groups == NULL)
@@ -148,6 +175,8 @@ api_update_domain(struct rpc_call *call)
     struct error *err =
         archived_check_uris(call, request->history_archival_uri, request->visibility_archival_uri);
     struct graceful_request graceful = graceful_of_update(request);
+    if (err == NULL)
+        err = needed_check_update(call, request);
     if (err == NULL)
         err = graceful_check(call, &graceful);
     if (err != NULL)
@@ -284,6 +313,19 @@ show_failover(const STORED(FailoverRecord) *record, struct arena *arena)
     return event;
 }
 
+/* Did it move the attribute? NULL: any will do. */
+static bool
+has_moved(const STORED(FailoverRecord) *record, const API(ClusterAttribute) *attribute)
+{
+    for (size_t i = 0; attribute != NULL && i < record->n_cluster_failovers; i++) {
+        const API(ClusterAttribute) *moved = record->cluster_failovers[i]->cluster_attribute;
+        if (moved != NULL && strcmp(moved->scope, attribute->scope) == 0 &&
+            (attribute->name[0] == '\0' || strcmp(moved->name, attribute->name) == 0))
+            return true;
+    }
+    return attribute == NULL;
+}
+
 struct error *
 api_list_failover_history(struct rpc_call *call)
 {
@@ -309,9 +351,11 @@ api_list_failover_history(struct rpc_call *call)
         return err;
     response->failover_events =
         arena_zalloc(call->arena, found.count, sizeof *response->failover_events);
-    response->n_failover_events = found.count;
-    for (size_t i = 0; i < found.count; i++)
-        response->failover_events[i] = show_failover(found.failover[i], call->arena);
+    for (size_t i = 0; i < found.count; i++) {
+        if (has_moved(found.failover[i], request->filters->cluster_attribute)) /* a short page */
+            response->failover_events[response->n_failover_events++] =
+                show_failover(found.failover[i], call->arena);
+    }
     response->next_page_token = presence_make_bytes(found.token);
     return NULL;
 }

@@ -16,6 +16,20 @@ offer(void *context, const struct task *task)
     return matching_add(fixture->matching, task);
 }
 
+static enum claim_end
+claim_poll(void *context, struct claim *claim)
+{
+    struct fixture *fixture = context;
+    return matching_claim(fixture->matching, claim);
+}
+
+static void
+end_claim(void *context, struct claim *claim)
+{
+    struct fixture *fixture = context;
+    matching_end_claim(fixture->matching, claim);
+}
+
 static void
 task_done(void *context, const struct task *task)
 {
@@ -105,6 +119,7 @@ open_owners(struct fixture *fixture)
         .dynamic = fixture->dynamic,
         .metrics = fixture->metrics,
         .tasks = {.offer = offer, .context = fixture},
+        .claims = {.ask = claim_poll, .end = end_claim, .context = fixture},
         .lists = feeder_port(fixture->feeder),
         .search = {.judge = fixture_check_search, .context = fixture},
         .archive = archive_port(fixture->archive),

@@ -8,6 +8,7 @@
  * cluster sent on is answered here, whatever that is: calls do not go in circles.
  *
  * A cluster that is away is an error that may be tried again, at once (net/client.h backs off). */
+#include "api/entity.h"
 #include "api/hold.h"
 #include "api/home.h"
 #include "api/tokens.h"
@@ -330,8 +331,8 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     const struct domain *domain = domains_find_id(api->options.domains, found->domain_id);
     struct active_cluster active = {.status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = ""};
     if (!found->is_unknown && domain != NULL)
-        active =
-            domain_active_run(domain, &found->attribute, found->last_version, api->options.group);
+        active = domains_active_run(api->options.domains, domain, &found->attribute,
+                                    found->last_version);
     home_lookup_end(call, &lookup, active.status != ACTIVE_UNKNOWN_ATTRIBUTE);
     found->status = active.status;
     found->cluster_name = arena_text(call->arena, active.cluster_name);
@@ -406,12 +407,17 @@ api_ask_cluster(struct api *api, const char *cluster_name, const char *path,
     if (cluster == NULL)
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s cannot be called from here.",
                          cluster_name);
-    const struct grpc_header header = {slice_text(HEADER_FORWARDED_BY),
-                                       slice_text(api->options.group->current->name)};
+    const struct grpc_live_header *const *tokens = api->options.forward.tokens;
+    const struct grpc_live_header *token =
+        tokens == NULL ? NULL : tokens[cluster - api->options.group->clusters];
+    const char *shown = token == NULL ? NULL : token->value(token->context, arena);
+    const struct grpc_header headers[] = {
+        {slice_text(HEADER_FORWARDED_BY), slice_text(api->options.group->current->name)},
+        {slice_text(shown == NULL ? "" : token->name), slice_text(shown)}};
     struct grpc_request asked = {.path = path,
                                  .message = message_encode(arena, request),
-                                 .headers = &header,
-                                 .header_count = 1};
+                                 .headers = headers,
+                                 .header_count = shown == NULL ? 1 : 2};
     struct slice bytes;
     struct error *err = grpc_client_call(find_client(api, cluster), &asked, arena, &bytes);
     return err != NULL ? err : message_decode_at(arena, ERR_UNCATEGORISED, type, bytes, response);
@@ -578,7 +584,11 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     const struct api *api = api_of(call);
     const struct forward_method *method = &api->forward[rpc_index(call)];
     struct serving serving = {handle, grpc_call_request(call->grpc)};
-    if (home_choose(call))
+    bool has_entity = false;
+    struct error *refusal = entity_policy(call, &has_entity);
+    if (refusal != NULL)
+        return refusal;
+    if (home_choose(call) || has_entity)
         serving.message = message_encode(call->arena, call->request);
     struct subject subject;
     if (method->reach == REACH_NEVER || !find_subject(call, &subject))

@@ -11,6 +11,7 @@
 #include "api/archived.h"
 #include "api/validate.h"
 #include "base/check.h"
+#include "engine/ndc/branches.h"
 #include "fiber/clock.h"
 #include "wire/presence.h"
 
@@ -236,6 +237,34 @@ ask_all(struct api *api, const struct history_question *question, const struct h
     return NULL;
 }
 
+/* The run has taken another history since the first page. Whoever reads pages reads on in the one
+ * that he began with; whoever waits for more gets the other one from its first event on, and tokens
+ * of it: no answer and no row of pages has events of both (A-232). */
+static struct error *
+find_other_history(struct api *api, struct history_question *question, struct arena *arena,
+                   struct history_state *state)
+{
+    struct run_branches branches;
+    struct error *err = engine_find_branches(api->options.engine, &question->key, arena, &branches);
+    if (err != NULL)
+        return err;
+    for (size_t i = 0; i < branches.count; i++) {
+        const struct run_branch *branch = &branches.branch[i];
+        if (!slice_equal(question->token.branch, history_line_bytes(&branch->line, arena)))
+            continue;
+        if (question->waits) {
+            question->has_token = false;
+            question->token = (struct history_token){0};
+            return NULL;
+        }
+        state->line = branch->line;
+        state->next_event_id = versions_last(branch->versions).event_id + 1;
+        state->is_open = false;
+        return NULL;
+    }
+    return error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
+}
+
 struct error *
 history_ask(struct api *api, struct history_question *question, bool may_wait, struct arena *arena,
             struct history_answer *answer)
@@ -247,7 +276,9 @@ history_ask(struct api *api, struct history_question *question, bool may_wait, s
     question->key.run_id = state.run_id;
     struct slice branch = history_line_bytes(&state.line, arena);
     if (question->has_token && !slice_equal(question->token.branch, branch))
-        return error_new(arena, ERR_BAD_REQUEST, "Invalid NextPageToken.");
+        err = find_other_history(api, question, arena, &state);
+    if (err != NULL)
+        return err;
     *answer = (struct history_answer){.history = pieces_begin(arena)};
     err = question->wants_close_only ? ask_close(api, question, &state, arena, answer)
                                      : ask_all(api, question, &state, arena, answer);

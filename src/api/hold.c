@@ -57,12 +57,12 @@ struct hold {
 static bool
 is_draining_here(const struct domain *domain, const struct hold *hold)
 {
-    const struct cluster_group *group = hold->api->options.group;
+    const struct domains *domains = hold->api->options.domains;
     if (domain == NULL)
         return false;
     if (hold->subject.is_unknown)
         return hold_is_draining_to_here(hold->api, domain);
-    return domain_active_run(domain, &hold->subject.attribute, hold->subject.last_version, group)
+    return domains_active_run(domains, domain, &hold->subject.attribute, hold->subject.last_version)
                .status == ACTIVE_PENDING;
 }
 

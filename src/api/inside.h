@@ -159,6 +159,11 @@ must_use struct error *graceful_show(struct rpc_call *call, const struct domain 
 struct error *api_health(struct rpc_call *call);
 struct error *api_grpc_health_check(struct rpc_call *call);
 struct error *api_get_cluster_info(struct rpc_call *call);
+struct error *api_list_entities(struct rpc_call *call);
+struct error *api_get_entity(struct rpc_call *call);
+struct error *api_set_entities(struct rpc_call *call);
+struct error *api_delete_entities(struct rpc_call *call);
+struct error *api_list_watchers(struct rpc_call *call);
 struct error *api_get_search_attributes(struct rpc_call *call);
 struct error *api_add_search_attribute(struct rpc_call *call);
 struct error *api_list_workflows(struct rpc_call *call);

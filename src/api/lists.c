@@ -5,6 +5,7 @@
  * it. */
 #include "api/inside.h"
 #include "api/pages.h"
+#include "api/places.h"
 #include "api/validate.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "engine/engine.h"
@@ -180,6 +181,14 @@ attributes_of(struct rpc_call *call)
 }
 
 static struct error *
+parse(struct rpc_call *call, const char *domain, const char *text, struct query *query)
+{
+    struct query_places places =
+        places_of(domains_find_name(api_of(call)->options.domains, domain), call->arena);
+    return query_parse_placed(text, attributes_of(call), &places, call->arena, query);
+}
+
+static struct error *
 list_by_query(struct rpc_call *call, const struct page_wish *wish, const char *text)
 {
     struct query query;
@@ -191,7 +200,7 @@ list_by_query(struct rpc_call *call, const struct page_wish *wish, const char *t
     if (err == NULL)
         err = check_supported(call, wish->domain);
     if (err == NULL)
-        err = query_parse(text, attributes_of(call), call->arena, &query);
+        err = parse(call, wish->domain, text, &query);
     if (err == NULL)
         err = validate_domain(call, wish->domain, &domain);
     return err != NULL ? err : list_page(call, wish, &query, domain.id);
@@ -297,7 +306,7 @@ api_count_workflows(struct rpc_call *call)
     if (err == NULL)
         err = check_supported(call, request->domain);
     if (err == NULL)
-        err = query_parse(request->query, attributes_of(call), call->arena, &query);
+        err = parse(call, request->domain, request->query, &query);
     if (err == NULL)
         err = validate_domain(call, request->domain, &domain);
     if (err == NULL)

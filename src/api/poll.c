@@ -69,6 +69,20 @@ poll_forget_task(struct parked_poll *waiting)
         arena_free(waiting->poll.task_arena);
     waiting->poll.task_arena = NULL;
     waiting->poll.task = NULL;
+    waiting->poll.start = NULL;
+    waiting->poll.request_id = NULL;
+}
+
+void
+poll_gone(struct parked_poll *waiting)
+{
+    if (waiting->poll.start != NULL) {
+        mark("poller_gone_after_start"); /* the timeouts of the run cover that */
+    } else {
+        mark("poller_gone_before_start");
+        matching_return(waiting->parked.api->options.matching, waiting->poll.task);
+    }
+    poll_end(waiting, NULL);
 }
 
 /* It is ours again. */
@@ -86,9 +100,7 @@ came_back(struct poll *poll, enum poll_end end)
     } else if (end != POLL_MATCHED) {
         answer_empty(waiting);
     } else if (parked->call == NULL) {
-        mark("poller_gone_before_start");
-        matching_return(parked->api->options.matching, poll->task);
-        poll_end(waiting, NULL);
+        poll_gone(waiting);
     } else {
         fiber_start("poll_start", poll_start, waiting);
     }

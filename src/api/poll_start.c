@@ -1,5 +1,6 @@
-/* poll_start.c - a poll has found a task: its start is recorded (starting.h), and the worker gets
- * it. If nobody can start it here, the poll waits on. */
+/* poll_start.c - a poll has found a task: its start is recorded (starting.h), unless the step that
+ * made the task did that already, and the worker gets it. If nobody can start it here, the poll
+ * waits on. */
 #include "api/poll.h"
 #include "api/query.h"
 #include "api/starting.h"
@@ -107,6 +108,18 @@ answer_activity(struct parked_poll *waiting, const struct starting *starting)
 /* --- the fiber -----------------------------------------------------------------------------------
  */
 
+/* The step that made the task started it, too. */
+static bool
+is_started(const struct parked_poll *waiting, struct starting *starting)
+{
+    const struct task_start *start = waiting->poll.start;
+    if (start == NULL)
+        return false;
+    starting->decision = start->decision;
+    starting->activity = start->activity;
+    return true;
+}
+
 void
 poll_start(void *argument)
 {
@@ -115,9 +128,7 @@ poll_start(void *argument)
     const struct task *task = waiting->poll.task;
     check(task != NULL && !waiting->is_in_matching);
     if (waiting->parked.call == NULL) {
-        mark("poller_gone_before_start");
-        matching_return(options->matching, task);
-        poll_end(waiting, NULL);
+        poll_gone(waiting);
         return;
     }
     fiber_set_deadline(waiting->parked.deadline);
@@ -129,8 +140,9 @@ poll_start(void *argument)
                                 .matching = options->matching,
                                 .task = task,
                                 .identity = waiting->poll.identity,
+                                .same_as = waiting->poll.request_id,
                                 .arena = arena_new(0)};
-    if (starting_record(&starting) != STARTED)
+    if (!is_started(waiting, &starting) && starting_record(&starting) != STARTED)
         poll_again(waiting);
     else if (task->type == TASK_DECISION)
         answer_decision(waiting, &starting);

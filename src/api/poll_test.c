@@ -1,5 +1,6 @@
 /* poll_test.c - workers that wait for tasks, as they see it. */
 #include "api/fixture.h"
+#include "fiber/sync.h"
 #include "wire/names.h"
 
 static struct error *
@@ -291,4 +292,77 @@ returned(struct fixture *fixture)
 TEST(poll, the_next_decision_comes_with_the_answer_if_the_worker_asks_for_it, "A-058", "A-082")
 {
     fixture_run(returned);
+}
+
+/* --- polls that wait before there is a task ---- */
+
+struct waiting_worker {
+    struct fixture *fixture;
+    struct latch done;
+    API(PollForDecisionTaskResponse) *decision;
+    API(PollForActivityTaskResponse) *activity;
+};
+
+static void
+wait_for_decision(void *argument)
+{
+    struct waiting_worker *worker = argument;
+    worker->decision = poll_decision(worker->fixture, "work");
+    latch_done(&worker->done);
+}
+
+static void
+wait_for_activity(void *argument)
+{
+    struct waiting_worker *worker = argument;
+    worker->activity = poll_activity(worker->fixture, "work");
+    latch_done(&worker->done);
+}
+
+static void
+park(struct waiting_worker *worker, void (*poll)(void *argument))
+{
+    latch_init(&worker->done, 1);
+    fiber_start("worker", poll, worker);
+    EXPECT_OK(fiber_sleep(NS_PER_S, worker->fixture->arena));
+}
+
+static void
+started_with_its_step(struct fixture *fixture)
+{
+    struct waiting_worker decider = {fixture}, doer = {fixture};
+    park(&decider, wait_for_decision);
+    park(&doer, wait_for_activity);
+    uint64_t before = memory_base_commits(fixture->base);
+    (void)run_start(fixture, "wf");
+    latch_wait(&decider.done);
+    EXPECT_EQ(memory_base_commits(fixture->base), before + 1);
+    EXPECT_EQ(decider.decision->started_event_id, 3);
+    EXPECT_EQ(decider.decision->history->n_events, 3);
+    run_complete(fixture, fixture_complete(fixture, decider.decision->task_token,
+                                           decide_activity(fixture, "a")));
+    latch_wait(&doer.done);
+    EXPECT_EQ(memory_base_commits(fixture->base), before + 2);
+    EXPECT_TEXT(doer.activity->activity_id, "a");
+    EXPECT_TEXT(doer.activity->workflow_execution->workflow_id, "wf");
+    EXPECT(doer.activity->started_time != NULL);
+
+    park(&decider, wait_for_decision);
+    API(RespondActivityTaskCompletedRequest) *done =
+        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
+    API(RespondActivityTaskCompletedResponse) *response;
+    done->task_token = doer.activity->task_token;
+    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &done->base,
+                           API_TYPE(respond_activity_task_completed_response), &response));
+    latch_wait(&decider.done);
+    EXPECT_EQ(memory_base_commits(fixture->base), before + 3);
+    EXPECT_EQ(decider.decision->history->n_events, 9);
+    run_complete(fixture,
+                 fixture_complete(fixture, decider.decision->task_token, decide_end(fixture)));
+    EXPECT_EQ(memory_base_commits(fixture->base), before + 4);
+}
+
+TEST(poll, a_workflow_whose_workers_wait_for_it_is_four_commits)
+{
+    fixture_run(started_with_its_step);
 }

@@ -4,6 +4,7 @@
  * wrong with it; what a run that is there does not allow, it never hears. */
 #include "api/inside.h"
 #include "api/validate.h"
+#include "domain/active.h"
 #include "engine/engine.h"
 #include "wire/message.h"
 
@@ -146,10 +147,23 @@ check_queue(const struct call_domain *domain, struct arena *arena)
                      domain->name);
 }
 
+/* Nobody could be told later. */
+static struct error *
+check_attribute(const struct admitted *admitted, struct arena *arena)
+{
+    struct cluster_attribute attribute =
+        cluster_attribute_of(admitted->command.request->active_cluster_selection_policy);
+    if (domain_has_attribute(admitted->domain.domain, &attribute))
+        return NULL;
+    return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+}
+
 static struct error *
 accept_start(struct rpc_call *call, struct admitted *admitted)
 {
     struct error *err = check_queue(&admitted->domain, call->arena);
+    if (err == NULL)
+        err = check_attribute(admitted, call->arena);
     if (err == NULL)
         err = engine_accept(api_of(call)->options.engine, admitted->domain.id, &admitted->command,
                             call->arena);

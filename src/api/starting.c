@@ -5,6 +5,8 @@
  * although it is there goes back to its list; what is void is dropped. */
 #include "api/starting.h"
 
+#include <stdio.h>
+
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/mark.h"
@@ -95,6 +97,8 @@ starting_record(struct starting *starting)
 {
     struct uuid request_id = uuid_new_v4();
     uuid_format(&request_id, starting->request_id);
+    if (starting->same_as != NULL)
+        (void)snprintf(starting->request_id, sizeof starting->request_id, "%s", starting->same_as);
     struct error *err = ask_until_clear(starting);
     if (err != NULL)
         return give_up(starting, err);

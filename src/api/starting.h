@@ -14,6 +14,7 @@ struct starting {
     struct matching *matching;
     const struct task *task; /* not a query */
     const char *identity;
+    const char *same_as; /* the id of a start that may have been recorded; NULL: a new one */
     struct arena *arena; /* of this start alone: a poll may meet very many tasks that are void */
     /* Filled. */
     char request_id[UUID_TEXT_LENGTH + 1];

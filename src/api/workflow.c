@@ -2,6 +2,7 @@
  * what is refused at the door, and how answers look. Starts are start.c, history is history.c. */
 #include "api/inside.h"
 #include "api/validate.h"
+#include "domain/active.h"
 #include "engine/engine.h"
 #include "matching/matching.h"
 #include "wire/message.h"
@@ -87,6 +88,28 @@ api_terminate_workflow(struct rpc_call *call)
     return err;
 }
 
+/* Where the run is active now; NULL: its domain is in one cluster only, or nobody knows. */
+static API(ActiveClusterInfo) *
+show_active_cluster(struct rpc_call *call, const char *domain_id,
+                    const API(ActiveClusterSelectionPolicy) *policy)
+{
+    const struct api_options *options = &api_of(call)->options;
+    const struct domain *domain = domains_find_id(options->domains, domain_id);
+    struct cluster_attribute attribute = {0};
+    if (policy != NULL && policy->cluster_attribute != NULL)
+        attribute = (struct cluster_attribute){policy->cluster_attribute->scope,
+                                               policy->cluster_attribute->name};
+    if (domain == NULL || !domain->record->domain->is_global_domain)
+        return NULL;
+    struct active_cluster active = domains_active_run(options->domains, domain, &attribute, -1);
+    if (active.status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return NULL;
+    API(ActiveClusterInfo) *info = message_new(call->arena, API_TYPE(active_cluster_info));
+    info->active_cluster_name = arena_text(call->arena, active.cluster_name);
+    info->failover_version = active.failover_version;
+    return info;
+}
+
 struct error *
 api_describe_workflow(struct rpc_call *call)
 {
@@ -102,5 +125,9 @@ api_describe_workflow(struct rpc_call *call)
     struct run_key key = {.domain_id = domain.id,
                           .workflow_id = request->workflow_execution->workflow_id,
                           .run_id = request->workflow_execution->run_id};
-    return engine_describe(api_of(call)->options.engine, &key, call->arena, response);
+    err = engine_describe(api_of(call)->options.engine, &key, call->arena, response);
+    if (err == NULL)
+        response->active_cluster = show_active_cluster(
+            call, domain.id, response->workflow_execution_info->active_cluster_selection_policy);
+    return err;
 }

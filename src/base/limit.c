@@ -54,6 +54,14 @@ limit_take(struct limit *limit, int64_t now)
     return wait < 1e18 ? (int64_t)wait + 1 : LIMIT_NEVER;
 }
 
+void
+limit_return(struct limit *limit)
+{
+    limit->tokens += 1;
+    if (limit->tokens > size_of(limit))
+        limit->tokens = size_of(limit);
+}
+
 double
 limit_missing(const struct limit *limit, int64_t now)
 {

@@ -21,6 +21,8 @@ void limit_set_rate(struct limit *limit, double rate, int64_t now);
 /* Takes a token: 0. Else nothing is taken, and the answer is how long until there is one, in ns;
  * LIMIT_NEVER: at this rate there will be none. */
 int64_t limit_take(struct limit *limit, int64_t now);
+/* The token that was taken last was not needed. */
+void limit_return(struct limit *limit);
 
 /* How many tokens a full bucket has more. */
 double limit_missing(const struct limit *limit, int64_t now);

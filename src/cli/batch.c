@@ -32,19 +32,22 @@ static struct error *
 check_type(struct cli_call *call, const char *type)
 {
     static const char *const types[] = {"terminate", "cancel", "signal", "replicate", "refresh"};
-    const char *name, *unused;
+    const char *unused;
     size_t i = 0;
     while (i < array_length(types) && strcmp(types[i], type) != 0)
         i++;
     if (i == array_length(types))
         return wrong(call, arena_format(call->arena,
                                         "--batch_type: '%s' is none of terminate, cancel, signal, "
-                                        "refresh",
+                                        "replicate, refresh",
                                         type));
-    if (strcmp(type, "signal") != 0)
-        return NULL;
-    struct error *err = cli_need(call, "batch_signal", &name);
-    return err != NULL ? err : cli_need(call, "batch_input", &unused);
+    const char *const needs[][2] = {{"batch_signal", "batch_input"},
+                                    {"from_cluster", "target_cluster"}};
+    bool is_signal = strcmp(type, "signal") == 0, is_replicate = strcmp(type, "replicate") == 0;
+    struct error *err = NULL;
+    for (size_t k = 0; (is_signal || is_replicate) && err == NULL && k < 2; k++)
+        err = cli_need(call, needs[is_replicate][k], &unused);
+    return err;
 }
 
 static struct error *
@@ -57,16 +60,23 @@ put_number(struct cli_call *call, json_t *params, const char *name, const char *
     return err;
 }
 
+static const char *
+given(const struct cli_call *call, const char *key)
+{
+    const char *text = cli_text(call, key);
+    return text != NULL ? text : "";
+}
+
 /* The job's input, with the names that the server's worker knows. */
 static struct error *
 make_params(struct cli_call *call, const char *domain, const char *type, const char **text)
 {
-    const char *signal = cli_text(call, "batch_signal"), *input = cli_text(call, "batch_input");
-    json_t *params = json_pack(
-        "{s:s, s:s, s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s}}", "DomainName", domain, "Query",
-        cli_text(call, "query"), "Reason", cli_text(call, "why"), "BatchType", type, "SignalParams",
-        "SignalName", signal != NULL ? signal : "", "Input", input != NULL ? input : "",
-        "ReplicateParams", "SourceCluster", "", "TargetCluster", "");
+    json_t *params =
+        json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s}}", "DomainName", domain, "Query",
+                  cli_text(call, "query"), "Reason", cli_text(call, "why"), "BatchType", type,
+                  "SignalParams", "SignalName", given(call, "batch_signal"), "Input",
+                  given(call, "batch_input"), "ReplicateParams", "SourceCluster",
+                  given(call, "from_cluster"), "TargetCluster", given(call, "target_cluster"));
     struct error *err = put_number(call, params, "RPS", "rps", 1);
     if (err == NULL)
         err = put_number(call, params, "Concurrency", "concurrency", 1);

@@ -46,6 +46,20 @@ const struct cli_flag cli_flags[] = {
     DOMAIN("active_clusters_json", "acs-json", "JSON", active_clusters_json,
            "The same as {\"attributeScopes\":{SCOPE:{\"clusterAttributes\":{NAME:"
            "{\"activeClusterName\":CLUSTER}}}}}."),
+    LIST("active_clusters_by_region", "regions", "REGION:CLUSTER,...", domain.regions,
+         "The same for attributes of scope region: lisbon:cluster0,oslo:cluster1"),
+    LIST(
+        "remove_attributes", NULL, "SCOPE.NAME,...|all", domain.removed_attributes,
+        "Cluster attributes to take away: city.oslo, city.* or all. Without any left the domain is "
+        "active in one cluster again, and goes on with its workflows there."),
+    TEXT("force_removal", "force", NULL, NULL, domain.is_forced,
+         "Take away attributes or clusters although open workflows need them."),
+    DOMAIN("leave_cluster", NULL, "CLUSTER", leave_cluster,
+           "Moves everything that is active there, the domain itself and its cluster attributes; "
+           "needs --to_cluster."),
+    DOMAIN("to_cluster", NULL, "CLUSTER", to_cluster, "Where that goes."),
+    DOMAIN("cluster_attribute", NULL, "SCOPE.NAME", attribute,
+           "Only failovers of this cluster attribute; SCOPE.* of any in the scope."),
     LIST("clusters", "cl", "CLUSTER,...", domain.clusters,
          "The clusters it is replicated to; may be given several times."),
     LIST("domain_data", "dmd", "KEY=VALUE,...", domain.data,

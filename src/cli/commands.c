@@ -6,9 +6,9 @@
 #include "cli/inside.h"
 
 static const struct cli_command *const tables[] = {
-    cli_general_commands, cli_workflow_commands, cli_change_commands,
-    cli_find_commands,    cli_domain_commands,   cli_schedule_commands,
-    cli_admin_commands,   cli_repair_commands,   cli_config_commands,
+    cli_general_commands, cli_workflow_commands, cli_change_commands, cli_find_commands,
+    cli_domain_commands,  cli_schedule_commands, cli_admin_commands,  cli_failover_commands,
+    cli_repair_commands,  cli_config_commands,
 };
 
 const struct cli_command *
@@ -52,6 +52,11 @@ const struct cli_group_words cli_group_words[] = {
      "  cadenza admin tasklist describe --domain orders --tasklist mail\n"},
     {"admin cluster", "cl", "The cluster's parts and search attributes.",
      "  cadenza admin cluster describe\n"},
+    {"admin cluster failover", "fo",
+     "Moves domains that let the operators of the clusters decide, many at a time.",
+     "  cadenza admin cluster failover query\n"},
+    {"admin cluster rebalance", "rb", "Moves domains to the clusters that they prefer.",
+     "  cadenza admin cluster rebalance list\n"},
     {"admin config", "c", "Settings that are stored in the cluster.",
      "  cadenza admin config list\n"},
     {"admin isolation-groups", "ig", "Takes groups of workers out of use.",
@@ -65,6 +70,10 @@ const struct cli_group_words cli_group_words[] = {
      "  cadenza admin queue describe --shard_id 3 --queue_type timer\n"},
     {"admin dlq", NULL, "Messages of other clusters that could not be applied here.",
      "  cadenza admin dlq count\n"},
+    {"admin entity", NULL,
+     "What workflows belong to (users, cities), and the region that each is in just now.",
+     "  cadenza admin entity list\n"
+     "  cadenza admin entity set user-location seattle us-east\n"},
     {"admin kafka", "ka",
      "What remains of commands for message queues, which there are none of here.",
      "  cadenza admin kafka rereplicate --domain orders -w order-7 -r "

@@ -70,7 +70,8 @@ const struct cli_command cli_admin_commands[] = {
         .words = "admin doctor",
         .summary = "Says in sentences what is wrong with a server and its group, and what to do: "
                    "shards without an owner,\ndead letters, clusters that are away, domains that "
-                   "are active there, clocks that differ.\nWith --data, for a server on this "
+                   "are active there, clocks that differ, clusters that are\nbehind, graceful "
+                   "failovers that do not end. With --data, for a server on this "
                    "machine, also whether its disk is nearly full. Exit code 1 when something is "
                    "wrong.",
         .examples = "  cadenza admin doctor\n"
@@ -122,6 +123,55 @@ const struct cli_command cli_admin_commands[] = {
                     "  cadenza admin divergence --domain orders --format json\n",
         .flags = "domain count " PRINTED REMOTE,
         .run = cli_divergence,
+    },
+    {
+        .words = "admin entity list",
+        .aliases = "l",
+        .summary = "Lists entities by type and key. Those of type 'domain' are made by domains: "
+                   "{domain}.{region}.",
+        .examples = "  cadenza admin entity list\n"
+                    "  cadenza admin entity list --type user-location --count 20 --format json\n",
+        .flags = "entity_type with_deleted count " PRINTED REMOTE,
+        .run = cli_entity_list,
+    },
+    {
+        .words = "admin entity get",
+        .arguments = "TYPE KEY",
+        .word_count = 2,
+        .summary = "Shows one entity, and where its workflows are active in each domain that has "
+                   "regions.",
+        .examples = "  cadenza admin entity get user-location seattle\n",
+        .flags = PRINTED REMOTE,
+        .run = cli_entity_get,
+    },
+    {
+        .words = "admin entity set",
+        .arguments = "TYPE KEY REGION",
+        .word_count = 3,
+        .summary = "Says which region an entity is in: its workflows, of all domains, go on there. "
+                   "A source that is\nwatched may say otherwise when it changes next.",
+        .examples = "  cadenza admin entity set user-location seattle us-east\n",
+        .flags = PRINTED REMOTE,
+        .run = cli_entity_set,
+    },
+    {
+        .words = "admin entity delete",
+        .arguments = "TYPE KEY",
+        .word_count = 2,
+        .summary = "Deletes an entity: no new workflow may belong to it. Those that do stay where "
+                   "they are.",
+        .examples = "  cadenza admin entity delete user-location seattle\n",
+        .flags = PRINTED REMOTE,
+        .run = cli_entity_delete,
+    },
+    {
+        .words = "admin entity watchers",
+        .summary = "Shows the types of entities, how starts name them, and how it goes with the "
+                   "sources of their rows.",
+        .examples = "  cadenza admin entity watchers\n"
+                    "  cadenza admin entity watchers --format json\n",
+        .flags = PRINTED REMOTE,
+        .run = cli_entity_watchers,
     },
     {
         .words = "admin audit",

@@ -103,9 +103,13 @@ const struct cli_command cli_change_commands[] = {
             "Does one thing to all workflows that a query finds: a job that the server works "
             "on.\nIt counts them and asks before it begins.",
         .examples = "  cadenza workflow batch start --domain orders --query 'WorkflowType = "
-                    "\"none\"' --batch_type terminate --reason 'a mistake' --yes\n",
-        .flags = "domain query why batch_type batch_signal batch_input rps concurrency "
-                 "batch_page_size batch_attempts heart_beat_timeout_seconds yes " REMOTE,
+                    "\"none\"' --batch_type terminate --reason 'a mistake' --yes\n"
+                    "  cadenza workflow batch start --domain orders --query 'WorkflowType = "
+                    "\"none\"' --batch_type replicate --source_cluster cluster0 --target_cluster "
+                    "cluster1 --reason 'a new cluster' --yes\n",
+        .flags = "domain query why batch_type batch_signal batch_input from_cluster "
+                 "target_cluster rps concurrency batch_page_size batch_attempts "
+                 "heart_beat_timeout_seconds yes " REMOTE,
         .run = cli_batch_start,
     },
     {

@@ -3,7 +3,8 @@
 
 #define CHANGED                                                                                    \
     "domain description owner_email retention active_cluster active_clusters clusters "            \
-    "active_clusters_json domain_data domain_data_entry security_token history_archival_status "   \
+    "active_clusters_by_region active_clusters_json domain_data domain_data_entry security_token " \
+    "history_archival_status "                                                                     \
     "history_uri "                                                                                 \
     "visibility_archival_status visibility_uri "
 
@@ -29,8 +30,9 @@ const struct cli_command cli_domain_commands[] = {
         .examples = "  cadenza domain update --domain orders --retention 14 --description 'all "
                     "orders'\n"
                     "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
-                    "mails'\n",
-        .flags = CHANGED "add_bad_binary remove_bad_binary reason "
+                    "mails'\n"
+                    "  cadenza domain update --domain trips --remove_attributes region.oslo\n",
+        .flags = CHANGED "add_bad_binary remove_bad_binary reason remove_attributes force_removal "
                          "failover_type failover_timeout_seconds detach " REMOTE,
         .run = cli_domain_update,
     },
@@ -53,10 +55,13 @@ const struct cli_command cli_domain_commands[] = {
         .examples =
             "  cadenza domain failover --domain orders --active_cluster cluster1\n"
             "  cadenza domain failover --domain orders --active_clusters region.oslo:cluster2\n"
+            "  cadenza domain failover --domain orders --leave_cluster cluster0 --to_cluster "
+            "cluster1\n"
             "  cadenza domain failover --domain orders --ac cluster1 --failover_type grace "
             "--failover_timeout 120s\n"
             "  cadenza domain failover --domain orders --watch\n",
-        .flags = "domain active_cluster active_clusters active_clusters_json reason failover_type "
+        .flags = "domain active_cluster active_clusters active_clusters_by_region "
+                 "active_clusters_json leave_cluster to_cluster reason failover_type "
                  "failover_timeout_seconds watch detach " REMOTE,
         .run = cli_domain_failover,
     },
@@ -83,7 +88,7 @@ const struct cli_command cli_domain_commands[] = {
         .summary = "Shows who was active when, the newest failover first.",
         .examples = "  cadenza domain list-failover-history --domain orders\n"
                     "  cadenza domain lfh --domain orders --all --format json\n",
-        .flags = "domain all_failovers pagesize " PRINTED REMOTE,
+        .flags = "domain all_failovers cluster_attribute pagesize " PRINTED REMOTE,
         .run = cli_domain_list_failover_history,
     },
     {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/vector.h"
+#include "cli/domain_attributes.h"
 #include "cli/domain_drain.h"
 #include "cli/domain_request.h"
 #include "cli/domain_show.h"
@@ -108,6 +109,20 @@ cli_domain_update(struct cli_call *call)
                            began);
 }
 
+static struct error *describe(struct cli_call *call, API(Domain) **domain);
+
+/* Everything that is active in a cluster goes to another one. */
+static struct error *
+leave_cluster(struct cli_call *call, API(FailoverDomainRequest) *request)
+{
+    API(Domain) *domain = NULL;
+    struct error *err = describe(call, &domain);
+    if (err != NULL)
+        return err;
+    return domain_leave(domain, call->domain.leave_cluster, call->domain.to_cluster, call->arena,
+                        request);
+}
+
 /* --watch alone shows one that is under way; with a target it is begun first. */
 struct error *
 cli_domain_failover(struct cli_call *call)
@@ -123,6 +138,10 @@ cli_domain_failover(struct cli_call *call)
     err = domain_make_failover(&call->domain, call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
+    if (call->domain.leave_cluster != NULL)
+        err = leave_cluster(call, request);
+    if (err != NULL)
+        return err;
     ProtobufCMessage *answer = NULL;
     err = ask(call, "FailoverDomain", &request->base, API_TYPE(failover_domain_response), &answer);
     if (err != NULL)
@@ -291,6 +310,12 @@ list_domains(struct cli_call *call, int32_t page_size, struct domain_list *list)
 }
 
 struct error *
+cli_list_domains(struct cli_call *call, struct domain_list *list)
+{
+    return list_domains(call, LIST_PAGE_SIZE, list);
+}
+
+struct error *
 cli_domain_list(struct cli_call *call)
 {
     int32_t page_size = 0;
@@ -318,6 +343,13 @@ list_failovers(struct cli_call *call, const char *domain_id, int32_t page_size,
     API(ListFailoverHistoryRequest) request = API_VALUE(LIST_FAILOVER_HISTORY_REQUEST__INIT);
     request.filters = message_new(call->arena, API_TYPE(list_failover_history_request_filters));
     request.filters->domain_id = presence_make_text(domain_id);
+    if (call->domain.attribute != NULL) {
+        struct error *wrong =
+            domain_read_attribute("cluster_attribute", call->domain.attribute, call->arena,
+                                  &request.filters->cluster_attribute);
+        if (wrong != NULL)
+            return cli_wrong(call, wrong);
+    }
     request.pagination = message_new(call->arena, API_TYPE(pagination_options));
     request.pagination->page_size = page_size;
     size_t wanted = call->domain.wants_all ? SIZE_MAX : FAILOVER_PAGE_SIZE;

@@ -141,6 +141,25 @@ read_attribute_list(const struct flag_list *list, struct arena *arena,
     return NULL;
 }
 
+/* "lisbon:cluster0": what was asked for before attributes had scopes. */
+static struct error *
+read_regions(const struct flag_list *list, struct arena *arena, struct attributes *attributes)
+{
+    struct parts parts = split_all(list, ", ", arena);
+    for (size_t i = 0; i < parts.count; i++) {
+        const char *text = parts.items[i], *colon = strrchr(text, ':');
+        if (colon == NULL || colon == text || colon[1] == '\0')
+            return error_new(arena, ERR_BAD_REQUEST,
+                             "--active_clusters_by_region: '%s' is not of the form region:cluster, "
+                             "for example lisbon:cluster0",
+                             text);
+        struct attribute attribute = {
+            "region", arena_text_of(arena, slice_of(text, (size_t)(colon - text))), colon + 1};
+        vector_push_in(attributes, arena, attribute);
+    }
+    return NULL;
+}
+
 static struct error *
 bad_json(struct arena *arena, const char *what)
 {
@@ -276,14 +295,82 @@ domain_read_active_clusters(const struct domain_flags *flags, struct arena *aren
          has_json = flags->active_clusters_json != NULL;
     struct attributes attributes = {0};
     *active = NULL;
-    if (!has_list && !has_json)
+    if (!has_list && !has_json && flags->regions.count == 0)
         return NULL;
     if (has_list && has_json)
         return error_new(arena, ERR_BAD_REQUEST,
                          "--active_clusters and --active_clusters_json say the same in two forms; "
                          "give one of them");
-    struct error *err = has_list
-                            ? read_attribute_list(&flags->active_clusters, arena, &attributes)
-                            : read_attribute_json(flags->active_clusters_json, arena, &attributes);
+    struct error *err = read_regions(&flags->regions, arena, &attributes);
+    if (err == NULL && has_list)
+        err = read_attribute_list(&flags->active_clusters, arena, &attributes);
+    if (err == NULL && has_json)
+        err = read_attribute_json(flags->active_clusters_json, arena, &attributes);
     return err != NULL ? err : make_active_clusters(&attributes, arena, active);
+}
+
+/* --- taking away, leaving ------------------------------------------------------------------------
+ */
+
+struct error *
+domain_read_attribute(const char *flag, const char *text, struct arena *arena,
+                      API(ClusterAttribute) **read)
+{
+    const char *dot = strchr(text, '.');
+    if (dot == NULL || dot == text || dot[1] == '\0')
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "--%s: '%s' is not of the form scope.name, for example city.oslo, or "
+                         "scope.* for all of a scope",
+                         flag, text);
+    *read = message_new(arena, API_TYPE(cluster_attribute));
+    (*read)->scope = arena_text_of(arena, slice_of(text, (size_t)(dot - text)));
+    if (strcmp(dot + 1, "*") != 0)
+        (*read)->name = arena_text(arena, dot + 1);
+    return NULL;
+}
+
+struct error *
+domain_read_removed(const struct domain_flags *flags, struct arena *arena,
+                    API(UpdateDomainRequest) *request)
+{
+    struct parts parts = split_all(&flags->removed_attributes, ", ", arena);
+    request->is_forced = flags->is_forced;
+    request->removed_attributes = arena_zalloc(arena, parts.count, sizeof(void *));
+    for (size_t i = 0; i < parts.count; i++) {
+        if (strcmp(parts.items[i], "all") == 0) {
+            request->removes_all_attributes = true;
+            continue;
+        }
+        struct error *err =
+            domain_read_attribute("remove_attributes", parts.items[i], arena,
+                                  &request->removed_attributes[request->n_removed_attributes]);
+        if (err != NULL)
+            return err;
+        request->n_removed_attributes++;
+    }
+    return NULL;
+}
+
+struct error *
+domain_leave(const API(Domain) *domain, const char *from, const char *to, struct arena *arena,
+             API(FailoverDomainRequest) *request)
+{
+    const API(ActiveClusters) *active = domain->active_clusters;
+    struct attributes moved = {0};
+    for (size_t i = 0; active != NULL && i < active->n_active_clusters_by_cluster_attribute; i++) {
+        const char *scope = active->active_clusters_by_cluster_attribute[i]->key;
+        const API(ClusterAttributeScope) *names =
+            active->active_clusters_by_cluster_attribute[i]->value;
+        for (size_t n = 0; n < names->n_cluster_attributes; n++) {
+            struct attribute attribute = {scope, names->cluster_attributes[n]->key, to};
+            if (strcmp(names->cluster_attributes[n]->value->active_cluster_name, from) == 0)
+                vector_push_in(&moved, arena, attribute);
+        }
+    }
+    if (strcmp(domain->active_cluster_name, from) == 0)
+        request->domain_active_cluster_name = (char *)to;
+    else if (moved.count == 0)
+        return error_new(arena, ERR_BAD_REQUEST, "nothing of domain %s is active in %s",
+                         domain->name, from);
+    return moved.count == 0 ? NULL : make_active_clusters(&moved, arena, &request->active_clusters);
 }

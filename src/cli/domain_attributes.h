@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/inside.h"
 #include "uber/cadence/api/v1/domain.pb-c.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/names.h"
 
 /* A key and its value. */
@@ -22,10 +23,22 @@ must_use struct error *domain_read_clusters(const struct flag_list *list, struct
  * key twice). */
 must_use struct error *domain_read_data(const struct domain_flags *flags, struct arena *arena,
                                         struct domain_datum **data, size_t *count);
-/* --active_clusters or --active_clusters_json; NULL if neither is given. Errors: ERR_BAD_REQUEST
+/* --active_clusters or --active_clusters_json, and --active_clusters_by_region; NULL if none is
+ * given. Errors: ERR_BAD_REQUEST
  * (both, another form, an attribute twice). */
 must_use struct error *domain_read_active_clusters(const struct domain_flags *flags,
                                                    struct arena *arena,
                                                    API(ActiveClusters) **active);
+
+/* "city.oslo", "city.*" (its name is empty then). Errors: ERR_BAD_REQUEST (another form). */
+must_use struct error *domain_read_attribute(const char *flag, const char *text,
+                                             struct arena *arena, API(ClusterAttribute) **read);
+/* --remove_attributes and --force, into the request. Errors: ERR_BAD_REQUEST (another form). */
+must_use struct error *domain_read_removed(const struct domain_flags *flags, struct arena *arena,
+                                           API(UpdateDomainRequest) *request);
+/* What is active in one cluster of the domain, as a failover to another one. Errors:
+ * ERR_BAD_REQUEST (nothing is). */
+must_use struct error *domain_leave(const API(Domain) *domain, const char *from, const char *to,
+                                    struct arena *arena, API(FailoverDomainRequest) *request);
 
 #endif

@@ -326,7 +326,10 @@ domain_make_update(const struct domain_flags *flags, const char *person, struct 
         err = update_bad_binaries(flags, person, arena, request);
     if (err == NULL)
         err = update_replication(flags, arena, request);
-    if (err == NULL && request->update_mask->n_paths == 0)
+    if (err == NULL)
+        err = domain_read_removed(flags, arena, request);
+    bool removes = request->n_removed_attributes > 0 || request->removes_all_attributes;
+    if (err == NULL && request->update_mask->n_paths == 0 && !removes)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "nothing to change; give what is to be different, for example --retention "
                         "7 (see --help)");
@@ -352,7 +355,11 @@ domain_make_failover(const struct domain_flags *flags, struct arena *arena,
         err = read_failover_timeout(flags, arena, &request->failover_timeout);
     bool has_target =
         request->domain_active_cluster_name[0] != '\0' || request->active_clusters != NULL;
-    if (err == NULL && !has_target)
+    bool is_leaving = flags->leave_cluster != NULL; /* what that means is found out later */
+    if (err == NULL && is_leaving && (has_target || flags->to_cluster == NULL))
+        err = error_new(arena, ERR_BAD_REQUEST,
+                        "--leave_cluster CLUSTER needs --to_cluster CLUSTER and no other target");
+    if (err == NULL && !has_target && !is_leaving)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "where to? Give --active_cluster CLUSTER for the domain, --active_clusters "
                         "SCOPE.NAME:CLUSTER for cluster attributes, or both");

@@ -3,6 +3,7 @@
 
 #include "base/test.h"
 #include "cli/domain_attributes.h"
+#include "wire/message.h"
 #include "wire/presence.h"
 
 #define LIST(...)                                                                                  \
@@ -158,6 +159,67 @@ TEST(domain_request, attributes_are_grouped_by_scope_and_sorted)
     EXPECT_TEXT(region->cluster_attributes[1]->value->active_cluster_name, "c1");
 }
 
+TEST(domain_request, regions_are_attributes_of_scope_region, "G-060")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct domain_flags flags = {.regions = LIST("oslo:c1,lisbon:c0"),
+                                 .active_clusters = LIST("city.x:c2")};
+    API(ActiveClusters) *active;
+    EXPECT_OK(domain_read_active_clusters(&flags, arena, &active));
+    EXPECT_EQ(active->n_active_clusters_by_cluster_attribute, 2);
+    API(ClusterAttributeScope) *region = active->active_clusters_by_cluster_attribute[1]->value;
+    EXPECT_TEXT(active->active_clusters_by_cluster_attribute[1]->key, "region");
+    EXPECT_TEXT(region->cluster_attributes[0]->key, "lisbon");
+    EXPECT_TEXT(region->cluster_attributes[0]->value->active_cluster_name, "c0");
+    static const char *const bad[] = {"oslo", ":c1", "oslo:"};
+    for (size_t i = 0; i < array_length(bad); i++) {
+        struct domain_flags wrong = {.regions = LIST(bad[i])};
+        EXPECT_KIND(domain_read_active_clusters(&wrong, arena, &active), ERR_BAD_REQUEST);
+    }
+}
+
+TEST(domain_request, attributes_are_taken_away_by_name_by_scope_or_all)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct domain_flags flags = {.name = "d", .removed_attributes = LIST("city.a.b,land.*")};
+    API(UpdateDomainRequest) *request;
+    EXPECT_OK(domain_make_update(&flags, "me", arena, &request));
+    EXPECT_EQ(request->n_removed_attributes, 2);
+    EXPECT_TEXT(request->removed_attributes[0]->scope, "city");
+    EXPECT_TEXT(request->removed_attributes[0]->name, "a.b");
+    EXPECT_TEXT(request->removed_attributes[1]->scope, "land");
+    EXPECT_TEXT(request->removed_attributes[1]->name, "");
+    EXPECT(!request->removes_all_attributes && !request->is_forced);
+    flags =
+        (struct domain_flags){.name = "d", .removed_attributes = LIST("all"), .is_forced = true};
+    EXPECT_OK(domain_make_update(&flags, "me", arena, &request));
+    EXPECT(request->removes_all_attributes && request->is_forced);
+    flags.removed_attributes = (struct flag_list)LIST("city");
+    EXPECT_KIND(domain_make_update(&flags, "me", arena, &request), ERR_BAD_REQUEST);
+}
+
+/* Everything that is active in one cluster, and nothing else. */
+TEST(domain_request, leaving_a_cluster_names_all_that_is_active_there)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct domain_flags flags = {.active_clusters = LIST("city.x:c0,city.y:c1,land.z:c0")};
+    API(Domain) *domain = message_new(arena, API_TYPE(domain));
+    API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
+    domain->active_cluster_name = "c1";
+    EXPECT_OK(domain_read_active_clusters(&flags, arena, &domain->active_clusters));
+    EXPECT_OK(domain_leave(domain, "c0", "c2", arena, request));
+    EXPECT_TEXT(request->domain_active_cluster_name, "");
+    EXPECT_EQ(request->active_clusters->n_active_clusters_by_cluster_attribute, 2);
+    const API(ClusterAttributeScope) *city =
+        request->active_clusters->active_clusters_by_cluster_attribute[0]->value;
+    EXPECT_EQ(city->n_cluster_attributes, 1);
+    EXPECT_TEXT(city->cluster_attributes[0]->key, "x");
+    EXPECT_TEXT(city->cluster_attributes[0]->value->active_cluster_name, "c2");
+    EXPECT_OK(domain_leave(domain, "c1", "c2", arena, request));
+    EXPECT_TEXT(request->domain_active_cluster_name, "c2");
+    EXPECT_KIND(domain_leave(domain, "c3", "c2", arena, request), ERR_BAD_REQUEST);
+}
+
 TEST(domain_request, attributes_may_be_given_as_json)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -217,6 +279,7 @@ TEST(domain_request, a_value_of_the_wrong_form_is_refused_by_its_flag)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     REFUSED_REGISTER("--domain NAME", .name = "");
+    REFUSED_FAILOVER("--to_cluster", .name = "d", .leave_cluster = "c0");
     REFUSED_REGISTER("--retention: 'x'", .name = "d", .retention = "x");
     REFUSED_REGISTER("--retention: '-1'", .name = "d", .retention = "-1");
     REFUSED_REGISTER("--retention: '99999999999'", .name = "d", .retention = "99999999999");

@@ -20,7 +20,8 @@ struct domain_flags {
     const char *history_status, *history_uri, *visibility_status, *visibility_uri;
     const char *add_bad_binary, *remove_bad_binary;
     const char *page_size, *prefix;
-    struct flag_list clusters, active_clusters, data, data_entries;
+    const char *leave_cluster, *to_cluster, *attribute;
+    struct flag_list clusters, active_clusters, regions, removed_attributes, data, data_entries;
     bool wants_all, wants_deprecated, wants_full, is_forced, is_confirmed;
 };
 
@@ -105,7 +106,7 @@ struct cli_flag {
 /* Ended by a command without words, by a flag without key, by a group without words. */
 extern const struct cli_command cli_general_commands[], cli_domain_commands[],
     cli_workflow_commands[], cli_find_commands[], cli_change_commands[], cli_admin_commands[],
-    cli_config_commands[], cli_schedule_commands[], cli_repair_commands[];
+    cli_config_commands[], cli_schedule_commands[], cli_repair_commands[], cli_failover_commands[];
 extern const struct cli_flag cli_flags[], cli_more_flags[];
 extern const struct cli_group_words cli_group_words[];
 
@@ -158,10 +159,18 @@ struct error *cli_domain_list(struct cli_call *call);
 struct error *cli_domain_deprecate(struct cli_call *call);
 struct error *cli_domain_delete(struct cli_call *call);
 struct error *cli_domain_list_failover_history(struct cli_call *call);
+struct domain_list;
+/* The domains in use, all pages. Yields. Errors: the server's. */
+must_use struct error *cli_list_domains(struct cli_call *call, struct domain_list *list);
 struct error *cli_group(struct cli_call *call);
 struct error *cli_hot_workflows(struct cli_call *call);
 struct error *cli_divergence(struct cli_call *call);
 struct error *cli_audit(struct cli_call *call);
+struct error *cli_entity_list(struct cli_call *call);
+struct error *cli_entity_get(struct cli_call *call);
+struct error *cli_entity_set(struct cli_call *call);
+struct error *cli_entity_delete(struct cli_call *call);
+struct error *cli_entity_watchers(struct cli_call *call);
 struct error *cli_config_keys(struct cli_call *call);
 struct error *cli_workflow_start(struct cli_call *call);
 struct error *cli_workflow_run(struct cli_call *call);

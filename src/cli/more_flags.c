@@ -134,7 +134,7 @@ const struct cli_flag cli_more_flags[] = {
     SWITCH("dry_run", NULL, "Only say what would be done."),
 
     /* batches */
-    PLAIN("batch_type", "bt", "TYPE", "What to do: terminate, cancel, signal."),
+    PLAIN("batch_type", "bt", "TYPE", "What to do: terminate, cancel, signal, replicate, refresh."),
     TEXT("batch_signal", "signal_name", "sn", "NAME", NULL, "With signal: which one."),
     TEXT("batch_input", "input", "in", "JSON", NULL, "With signal: its input."),
     TEXT("rps", "rps", NULL, "N", "50", "So many workflows a second."),
@@ -144,6 +144,8 @@ const struct cli_flag cli_more_flags[] = {
          "Try a workflow so often when the server is busy."),
     TEXT("heart_beat_timeout_seconds", "heart_beat_timeout_seconds", "hbt", "SECONDS", "10",
          "Begin elsewhere when the worker was silent for so long."),
+    TEXT("from_cluster", "source_cluster", "sc", "CLUSTER", NULL, "The cluster that has them."),
+    PLAIN("target_cluster", "tc", "CLUSTER", "The cluster that shall have them."),
     PLAIN("job_id", "jid", "ID", "The batch job."),
 
     /* activities */
@@ -181,6 +183,8 @@ const struct cli_flag cli_more_flags[] = {
     TEXT("shard_page_size", "pagesize", NULL, "N", "100", "How many to a page."),
     TEXT("page_id", "page_id", NULL, "N", "0", "Which page; 0 is the first."),
     PLAIN("history_address", "had", "HOST:PORT", "The host by its address."),
+    TEXT("entity_type", "type", NULL, "TYPE", NULL, "Only entities of this type."),
+    SWITCH("with_deleted", NULL, "Deleted entities, too."),
     PLAIN("queue_type", NULL, "TYPE", "transfer (2) or timer (3)."),
     TEXT("queue_cluster", "cluster", NULL, "CLUSTER", NULL, "The cluster it is worked on for."),
     TEXT("new_search_key", "search_attr_key", NULL, "KEY", NULL, "The search attribute."),
@@ -214,6 +218,23 @@ const struct cli_flag cli_more_flags[] = {
     PLAIN("max_message_count", "mmc", "N", "At most so many messages. Default: all."),
     TEXT("count_force", "force", NULL, NULL, NULL,
          "Taken for the sake of scripts; they are counted anew in any case."),
+
+    /* managed failover */
+    TEXT("managed_timeout", "failover_timeout_seconds", "fts", "SECONDS", NULL,
+         "Wait so long for what is under way to be replicated, then force it. Default: at once."),
+    TEXT("managed_run_timeout", "execution_timeout", "et", "SECONDS", "1200",
+         "How long all of it may take."),
+    TEXT("failover_wait_time_second", "failover_wait_time_second", "fwts", "SECONDS", "30",
+         "Wait so long between two batches."),
+    TEXT("failover_batch_size", "failover_batch_size", "fbs", "N", "20", "Domains to a batch."),
+    LIST("failover_domains", "domains", NULL, "NAME,...", "Only these domains."),
+    PLAIN("failover_drill_wait_second", "fdws", "SECONDS",
+          "A drill: after so long the domains go back."),
+    SWITCH("failover_drill", "fd", "The drill, not the failover."),
+    PLAIN("cluster_attributes_json", NULL, "JSON",
+          "Cluster attributes that move, too: [{\"scope\":\"region\",\"name\":\"oslo\"}]."),
+    SWITCH("v2", NULL, "The newer workflow, which goes by the data of each domain."),
+    TEXT("managed_watch", "watch", NULL, NULL, NULL, "Say how far it is until it has ended."),
 
     /* repair */
     SWITCH("skip_errors", "serr",

@@ -128,6 +128,9 @@ workflow_show_description(struct cli_call *call, const ProtobufCMessage *message
                                 response->n_pending_children, dialect, arena));
     json_object_set_new(out, "PendingDecision",
                         pending_decision_of(call, response->pending_decision));
+    if (response->active_cluster != NULL) /* of global domains */
+        json_object_set_new(out, "ActiveCluster",
+                            OR_NULL(response->active_cluster, RENDER_CADENCE, arena));
     cli_print_json(out);
     return NULL;
 }

@@ -21,6 +21,8 @@
       "The admin token.")                                                                          \
     X(DYNAMIC_DOMAIN_NAME_LENGTH, "limit.domainNameLength", KEY_INTEGER, "1000", "domainName",     \
       "Longest domain name.")                                                                      \
+    X(DYNAMIC_ATTRIBUTES_MAX, "limit.clusterAttributesPerDomain", KEY_INTEGER, "10000",            \
+      "domainName", "Most cluster attributes that a domain has, those taken away included.")       \
     X(DYNAMIC_FAILOVER_TIMEOUT_MAX, "frontend.maxFailoverTimeoutInSeconds", KEY_INTEGER, "300",    \
       "domainName", "Longest timeout of a graceful failover.")                                     \
     X(DYNAMIC_FAILOVER_COOL_DOWN, "frontend.failoverCoolDown", KEY_DURATION, "0s", "domainName",   \
@@ -275,6 +277,12 @@
     X(DYNAMIC_SCHEDULER, "worker.enableScheduler", KEY_FLAG, "true", "domainName",                 \
       "Schedules of the domain fire. (Cadence: false.)")                                           \
     X(DYNAMIC_GRACEFUL_FAILOVER, "system.enableGracefulFailover", KEY_FLAG, "true", "",            \
-      "Shards write markers for graceful failovers; without them these end by their timeouts.")
+      "Shards write markers for graceful failovers; without them these end by their timeouts.")    \
+    X(DYNAMIC_REPLICATION_ROWS_MAX, "history.replicationRowsMax", KEY_INTEGER, "1000000", "",      \
+      "Changes of a shard that wait for another cluster which is away. Beyond that they are "      \
+      "dropped, if it can read the runs themselves when it is back (clusters of Cadence cannot: "  \
+      "theirs are kept). 0: they are kept.")                                                       \
+    X(DYNAMIC_ENTITIES_MAX, "system.entitiesMax", KEY_INTEGER, "100000", "",                       \
+      "Rows of the entity table, deleted ones included; every loop knows all of them.")
 
 #endif

@@ -177,6 +177,20 @@
       "Of new domains that do not say: enabled or disabled.")                                      \
     X("domainDefaults.archival.visibility.URI", TEXT, "",                                          \
       "Where to, of domains that do not say: file:///folder.")                                     \
+    X("entities.types.*.source", TEXT, "",                                                         \
+      "What starts say in active-region.lookup-source; empty: the name of the type.")              \
+    X("entities.types.*.unknownKeys", ONE_OF("refuse create"), "refuse",                           \
+      "A start with a key that has no row: refused, or the row is made, in the region of the "     \
+      "cluster that got the start.")                                                               \
+    X("entities.types.*.watcher", ONE_OF("none file http"), "none",                                \
+      "What keeps the rows of the type, in the primary cluster: nobody but operators; a file; an " \
+      "HTTP server that is asked with long polls.")                                                \
+    X("entities.types.*.file", TEXT, "", "Of watcher file: YAML or JSON, key: region.")            \
+    X("entities.types.*.url", TEXT, "", "Of watcher http: http://host:port/path.")                 \
+    X("entities.types.*.interval", DURATION, "250ms",                                              \
+      "Time between two looks at the file.")                                                       \
+    X("entities.types.*.wait", DURATION, "30s",                                                    \
+      "How long the HTTP server may wait until it has something to say.")                          \
     X("asyncWorkflowQueues.**", IGNORED, "", "No Kafka is needed.")                                \
     X("blobstore.**", IGNORED, "", "Nothing is kept outside the data folder.")                     \
     X("counter-migration.**", IGNORED, "", "Counters have one name.")                              \

@@ -21,11 +21,27 @@ domain_is_active_active(const struct domain *domain)
     return false;
 }
 
-/* NULL: the domain has no such attribute. */
-static const API(ActiveClusterInfo) *
-find_attribute(const API(Domain) *domain, const struct cluster_attribute *attribute)
+const struct domain_place *
+domain_places(const struct domain *domain, struct arena *arena, size_t *count)
 {
-    const API(ActiveClusters) *clusters = domain->active_clusters;
+    const API(Domain) *record = domain->record->domain;
+    struct attributes attributes = attributes_read(record->active_clusters, arena);
+    struct domain_place *places = arena_zalloc(arena, attributes.count + 1, sizeof *places);
+    places[0].cluster_name = arena_text(arena, record->active_cluster_name);
+    for (size_t i = 0; i < attributes.count; i++)
+        places[i + 1] = (struct domain_place){
+            .scope = arena_text(arena, attributes.all[i].scope),
+            .name = arena_text(arena, attributes.all[i].name),
+            .cluster_name = arena_text(arena, attributes.all[i].cluster_name),
+        };
+    *count = attributes.count + 1;
+    return places;
+}
+
+/* NULL: there is no such attribute. */
+static const API(ActiveClusterInfo) *
+find_attribute(const API(ActiveClusters) *clusters, const struct cluster_attribute *attribute)
+{
     if (clusters == NULL || attribute->name == NULL)
         return NULL;
     API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *scope =
@@ -52,27 +68,11 @@ status_of(const struct domain *domain, const struct cluster_attribute *attribute
 static const struct active_cluster active_nowhere = {
     .status = ACTIVE_UNKNOWN_ATTRIBUTE, .cluster_name = "", .failover_version = -1};
 
+/* Without an attribute. */
 static struct active_cluster
-active_for_attribute(const struct domain *domain, const struct cluster_attribute *attribute,
-                     const struct cluster_group *group)
-{
-    const API(ActiveClusterInfo) *info = find_attribute(domain->record->domain, attribute);
-    if (info == NULL)
-        return active_nowhere;
-    return (struct active_cluster){
-        .status = status_of(domain, attribute, info->active_cluster_name, group),
-        .cluster_name = info->active_cluster_name,
-        .failover_version = info->failover_version};
-}
-
-static struct active_cluster
-find_active(const struct domain *domain, const struct cluster_attribute *attribute,
-            const struct cluster_group *group)
+active_by_default(const struct domain *domain, const struct cluster_group *group)
 {
     const STORED(DomainRecord) *record = domain->record;
-    check(record->domain != NULL && (group == NULL || group->current != NULL));
-    if (attribute != NULL && attribute->scope != NULL)
-        return active_for_attribute(domain, attribute, group);
     if (!record->domain->is_global_domain) /* nobody else has it */
         return (struct active_cluster){.status = ACTIVE_HERE,
                                        .cluster_name = record->domain->active_cluster_name,
@@ -83,6 +83,36 @@ find_active(const struct domain *domain, const struct cluster_attribute *attribu
         .status = status_of(domain, NULL, record->domain->active_cluster_name, group),
         .cluster_name = record->domain->active_cluster_name,
         .failover_version = record->domain->failover_version};
+}
+
+static struct active_cluster
+active_for_attribute(const struct domain *domain, const struct cluster_attribute *attribute,
+                     const struct cluster_group *group)
+{
+    const STORED(DomainRecord) *record = domain->record;
+    const API(ActiveClusterInfo) *info = find_attribute(record->domain->active_clusters, attribute);
+    if (info != NULL)
+        return (struct active_cluster){
+            .status = status_of(domain, attribute, info->active_cluster_name, group),
+            .cluster_name = info->active_cluster_name,
+            .failover_version = info->failover_version};
+    if (!domain_is_active_active(domain) &&
+        find_attribute(record->removed_attributes, attribute) != NULL) {
+        struct active_cluster active = active_by_default(domain, group);
+        active.is_stand_in = true;
+        return active;
+    }
+    return active_nowhere;
+}
+
+static struct active_cluster
+find_active(const struct domain *domain, const struct cluster_attribute *attribute,
+            const struct cluster_group *group)
+{
+    check(domain->record->domain != NULL && (group == NULL || group->current != NULL));
+    if (attribute != NULL && attribute->scope != NULL)
+        return active_for_attribute(domain, attribute, group);
+    return active_by_default(domain, group);
 }
 
 struct active_cluster
@@ -155,6 +185,11 @@ domain_active_run(const struct domain *domain, const struct cluster_attribute *a
 {
     const API(Domain) *shown = domain->record->domain;
     bool has_attribute = attribute != NULL && attribute->scope != NULL;
+#ifdef CADENZA_PLANT_home_of_last_writer
+    const struct cluster *writer = cluster_group_of_version(group, last_version);
+    if (has_attribute && writer != NULL)
+        return (struct active_cluster){status_of(writer->name, group), writer->name, last_version};
+#endif
     if (has_attribute || !shown->is_global_domain || shown->active_cluster_name[0] != '\0')
         return domain_active(domain, attribute, group);
     return active_for_version(domain, last_version, group);
@@ -182,7 +217,8 @@ cluster_attribute_equals(const struct cluster_attribute *one, const struct clust
 bool
 domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute)
 {
-    return attribute->scope == NULL || find_attribute(domain->record->domain, attribute) != NULL;
+    return attribute->scope == NULL ||
+           find_attribute(domain->record->domain->active_clusters, attribute) != NULL;
 }
 
 struct cluster_attribute

@@ -35,6 +35,8 @@ struct active_cluster {
     const char *cluster_name; /* who is active; "" for an unknown attribute */
     int64_t failover_version; /* of the events that it writes; FAILOVER_VERSION_LOCAL for local
                                  domains; -1 for an unknown attribute */
+    bool is_stand_in; /* the attribute was taken away with all others: the domain itself decides for
+                         the workflows that it had, and nothing new begins with it */
 };
 
 /* Answers for `domain` as it is in the cluster `group->current`. */
@@ -64,6 +66,14 @@ struct cluster_attribute domain_choose_attribute(const struct domain *domain,
                                                  const struct cluster_group *group);
 /* Has the domain this attribute? A run that belongs to none has nothing to find. */
 bool domain_has_attribute(const struct domain *domain, const struct cluster_attribute *attribute);
+/* Where something of a domain is active. */
+struct domain_place {
+    const char *scope, *name; /* the attribute; NULL: the domain itself */
+    const char *cluster_name;
+};
+/* All of them, the domain itself first; texts are copies in the arena. */
+const struct domain_place *domain_places(const struct domain *domain, struct arena *arena,
+                                         size_t *count);
 /* Has the domain attributes of its own (is it active-active)? */
 bool domain_is_active_active(const struct domain *domain);
 /* The clusters that an active-active domain's attributes are active in, each once, by name; none

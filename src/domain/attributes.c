@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "wire/message.h"
 
 #define SCOPE_ENTRY      API(ActiveClusters__ActiveClustersByClusterAttributeEntry)
@@ -45,10 +46,24 @@ attributes_find(const struct attributes *attributes, const char *scope, const ch
     return &attributes->all[place];
 }
 
+bool
+attribute_is_newer(const struct attribute *attribute, const struct attribute *than)
+{
+    check(attribute_compare(attribute, than) == 0);
+#ifdef CADENZA_PLANT_failover_version_ge
+    return attribute->failover_version >= than->failover_version; /* planted: applied again */
+#else
+    if (attribute->failover_version != than->failover_version)
+        return attribute->failover_version > than->failover_version;
+    return attribute->is_removed && !than->is_removed;
+#endif
+}
+
 /* Puts it where it belongs; there is room. */
 static void
 insert(struct attributes *attributes, const struct attribute *attribute)
 {
+    check(attributes->count < attributes->capacity);
     size_t place = place_of(attributes, attribute);
     check(place == attributes->count || attribute_compare(&attributes->all[place], attribute) != 0);
     memmove(&attributes->all[place + 1], &attributes->all[place],
@@ -57,41 +72,98 @@ insert(struct attributes *attributes, const struct attribute *attribute)
     attributes->count++;
 }
 
+static void
+make_room(struct attributes *attributes, size_t count, struct arena *arena)
+{
+    if (attributes->capacity - attributes->count >= count)
+        return;
+    attributes->capacity = 2 * attributes->capacity + count;
+    struct attribute *wider = arena_zalloc(arena, attributes->capacity, sizeof *wider);
+    if (attributes->count > 0)
+        memcpy(wider, attributes->all, attributes->count * sizeof *wider);
+    attributes->all = wider;
+}
+
 void
 attributes_add(struct attributes *attributes, const struct attribute *attribute,
                struct arena *arena)
 {
-    struct attribute *wider = arena_zalloc(arena, attributes->count + 1, sizeof *wider);
-    if (attributes->count > 0)
-        memcpy(wider, attributes->all, attributes->count * sizeof *wider);
-    attributes->all = wider;
+    make_room(attributes, 1, arena);
     insert(attributes, attribute);
+}
+
+/* --- messages ----------------------------------------------------------------------------------
+ */
+
+bool
+attributes_are_named(const API(ActiveClusters) *clusters)
+{
+    return clusters != NULL && (clusters->n_active_clusters_by_cluster_attribute > 0 ||
+                                clusters->n_region_to_cluster > 0);
+}
+
+static size_t
+count_of(const API(ActiveClusters) *clusters)
+{
+    size_t count = clusters->n_region_to_cluster;
+    for (size_t i = 0; i < clusters->n_active_clusters_by_cluster_attribute; i++) {
+        const API(ClusterAttributeScope) *scope =
+            clusters->active_clusters_by_cluster_attribute[i]->value;
+        count += scope == NULL ? 0 : scope->n_cluster_attributes;
+    }
+    return count;
+}
+
+static struct attribute
+attribute_of(char *scope, char *name, const API(ActiveClusterInfo) *info)
+{
+    return (struct attribute){.scope = scope,
+                              .name = name,
+                              .cluster_name = info == NULL ? "" : info->active_cluster_name,
+                              .failover_version = info == NULL ? 0 : info->failover_version};
+}
+
+static void
+read_scope(struct attributes *read, const SCOPE_ENTRY *scope)
+{
+    for (size_t i = 0; scope->value != NULL && i < scope->value->n_cluster_attributes; i++) {
+        const NAME_ENTRY *name = scope->value->cluster_attributes[i];
+        struct attribute attribute = attribute_of(scope->key, name->key, name->value);
+        insert(read, &attribute);
+    }
 }
 
 struct attributes
 attributes_read(const API(ActiveClusters) *clusters, struct arena *arena)
 {
     struct attributes read = {0};
-    size_t scope_count = clusters == NULL ? 0 : clusters->n_active_clusters_by_cluster_attribute;
-    size_t count = 0;
-    for (size_t i = 0; i < scope_count; i++) {
-        const API(ClusterAttributeScope) *scope =
-            clusters->active_clusters_by_cluster_attribute[i]->value;
-        count += scope == NULL ? 0 : scope->n_cluster_attributes;
-    }
-    read.all = arena_zalloc(arena, count, sizeof *read.all);
-    for (size_t i = 0; i < scope_count; i++) {
-        const SCOPE_ENTRY *entry = clusters->active_clusters_by_cluster_attribute[i];
-        for (size_t j = 0; entry->value != NULL && j < entry->value->n_cluster_attributes; j++) {
-            const NAME_ENTRY *name = entry->value->cluster_attributes[j];
-            struct attribute attribute = {.scope = entry->key, .name = name->key};
-            attribute.cluster_name = name->value == NULL ? "" : name->value->active_cluster_name;
-            attribute.failover_version = name->value == NULL ? 0 : name->value->failover_version;
+    if (clusters == NULL)
+        return read;
+    make_room(&read, count_of(clusters), arena);
+    for (size_t i = 0; i < clusters->n_active_clusters_by_cluster_attribute; i++)
+        read_scope(&read, clusters->active_clusters_by_cluster_attribute[i]);
+    for (size_t i = 0; i < clusters->n_region_to_cluster; i++) {
+        const API(ActiveClusters__RegionToClusterEntry) *region = clusters->region_to_cluster[i];
+        struct attribute attribute = attribute_of(REGION_SCOPE, region->key, region->value);
+        if (attributes_find(&read, attribute.scope, attribute.name) == NULL)
             insert(&read, &attribute);
-        }
     }
-    check(read.count == count);
     return read;
+}
+
+struct attributes
+attributes_read_all(const API(ActiveClusters) *clusters, const API(ActiveClusters) *removed,
+                    struct arena *arena)
+{
+    struct attributes all = attributes_read(clusters, arena);
+    struct attributes gone = attributes_read(removed, arena);
+    make_room(&all, gone.count, arena);
+    for (size_t i = 0; i < gone.count; i++) {
+        gone.all[i].is_removed = true;
+        if (attributes_find(&all, gone.all[i].scope, gone.all[i].name) == NULL)
+            insert(&all, &gone.all[i]);
+    }
+    return all;
 }
 
 static NAME_ENTRY *
@@ -125,8 +197,21 @@ write_scope(const struct attributes *attributes, size_t first, struct arena *are
     return entry;
 }
 
-API(ActiveClusters) *
-attributes_write(const struct attributes *attributes, struct arena *arena)
+/* Those that are there, or those that were. */
+static struct attributes
+pick(const struct attributes *attributes, bool is_removed, struct arena *arena)
+{
+    struct attributes picked = {0};
+    make_room(&picked, attributes->count, arena);
+    for (size_t i = 0; i < attributes->count; i++) {
+        if (attributes->all[i].is_removed == is_removed)
+            picked.all[picked.count++] = attributes->all[i];
+    }
+    return picked;
+}
+
+static API(ActiveClusters) *
+write_all(const struct attributes *attributes, struct arena *arena)
 {
     if (attributes->count == 0)
         return NULL;
@@ -138,4 +223,18 @@ attributes_write(const struct attributes *attributes, struct arena *arena)
             [clusters->n_active_clusters_by_cluster_attribute++] =
             write_scope(attributes, i, arena, &i);
     return clusters;
+}
+
+API(ActiveClusters) *
+attributes_write(const struct attributes *attributes, struct arena *arena)
+{
+    struct attributes present = pick(attributes, false, arena);
+    return write_all(&present, arena);
+}
+
+API(ActiveClusters) *
+attributes_write_removed(const struct attributes *attributes, struct arena *arena)
+{
+    struct attributes removed = pick(attributes, true, arena);
+    return write_all(&removed, arena);
 }

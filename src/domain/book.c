@@ -6,7 +6,7 @@
 void
 book_init(struct book *book)
 {
-    *book = (struct book){.names = tree_new(), .ids = map_new()};
+    *book = (struct book){.names = tree_new(), .ids = map_new(), .entities = map_new()};
 }
 
 void
@@ -16,8 +16,13 @@ book_free(struct book *book)
     size_t cursor = 0;
     while (map_next(book->ids, &cursor, NULL, &domain))
         domain_drop(domain);
+    void *entity = NULL;
+    cursor = 0;
+    while (map_next(book->entities, &cursor, NULL, &entity))
+        entity_drop(entity);
     tree_free(book->names);
     map_free(book->ids);
+    map_free(book->entities);
 }
 
 bool
@@ -99,4 +104,44 @@ book_restore(struct book *book, const struct book *truth, const char *id)
         take_out(book, wrong);
     if (right != NULL)
         book_enter(book, right);
+}
+
+/* --- entities --------------------------------------------------------------------------------- */
+
+#define ENTITY_NAME_MAX                                                                            \
+    2200 /* two names of the greatest length that a setting may allow, nearly                      \
+          */
+
+struct entity *
+book_find_entity(const struct book *book, const char *type, const char *key)
+{
+    char room[ENTITY_NAME_MAX];
+    struct slice name = entity_name_into(type, key, room, sizeof room);
+    return name.length == 0 ? NULL : map_get(book->entities, name);
+}
+
+void
+book_enter_entity(struct book *book, struct entity *entity)
+{
+    char room[ENTITY_NAME_MAX];
+    struct slice name = entity_name_into(entity->type, entity->key, room, sizeof room);
+    check(name.length > 0);
+    book_reach(book, entity->notification_version);
+    struct entity *old = map_get(book->entities, name);
+    if (old != NULL && old->notification_version > entity->notification_version)
+        return;
+    entity_take(entity);
+    map_put(book->entities, name, entity);
+    entity_drop(old);
+}
+
+void
+book_restore_entity(struct book *book, const struct book *truth, const struct entity *entity)
+{
+    char room[ENTITY_NAME_MAX];
+    struct slice name = entity_name_into(entity->type, entity->key, room, sizeof room);
+    struct entity *right = map_get(truth->entities, name);
+    entity_drop(map_remove(book->entities, name));
+    if (right != NULL)
+        book_enter_entity(book, right);
 }

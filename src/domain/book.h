@@ -9,10 +9,12 @@
 #include "base/map.h"
 #include "base/tree.h"
 #include "domain/domain.h"
+#include "domain/entity.h"
 
 struct book {
-    struct tree *names; /* name → struct domain, those that exist */
-    struct map *ids;    /* id → struct domain, deleted ones too; one reference each */
+    struct tree *names;   /* name → struct domain, those that exist */
+    struct map *ids;      /* id → struct domain, deleted ones too; one reference each */
+    struct map *entities; /* entity_name → struct entity, deleted ones too; one reference each */
     uint64_t notification_version;
 };
 
@@ -25,6 +27,11 @@ void book_enter(struct book *book, struct domain *domain);
 /* Puts the record of one id back to what `truth` has, older or none: for decisions that came to
  * nothing, the newest first. */
 void book_restore(struct book *book, const struct book *truth, const char *id);
+/* The same two for rows of the entity table. */
+void book_enter_entity(struct book *book, struct entity *entity);
+void book_restore_entity(struct book *book, const struct book *truth, const struct entity *entity);
+/* NULL: none; deleted ones are found. */
+struct entity *book_find_entity(const struct book *book, const char *type, const char *key);
 /* The book knows everything up to there. */
 void book_reach(struct book *book, uint64_t notification_version);
 /* NULL: none that exists. */

@@ -28,6 +28,7 @@ struct domain_rules {
     int64_t retention_days_min;
     int64_t retention_days_max;
     int64_t name_length_max;
+    int64_t attributes_max; /* cluster attributes of one domain */
     int64_t bad_binaries_max;
     const char *const *required_data_keys; /* NULL-terminated */
     int64_t cool_down;            /* between two changes of one global domain, ns; 0: none */
@@ -49,13 +50,21 @@ struct domain_moment {
 /* What was decided. The owner sets next->notification_version and stores all of it in one commit.
  */
 struct domain_decision {
-    enum { DOMAIN_UNCHANGED, DOMAIN_CREATED, DOMAIN_UPDATED, DOMAIN_DELETED } what;
+    enum {
+        DOMAIN_UNCHANGED,
+        DOMAIN_CREATED,
+        DOMAIN_UPDATED,
+        DOMAIN_DELETED,
+        ENTITIES_CHANGED
+    } what;
     STORED(DomainRecord) *next; /* afterwards; deleted: the last record, with status DELETED;
                                  * unchanged: NULL */
     STORED(FailoverRecord)
     *failover; /* to be entered in the domain's history; NULL: none. Also with unchanged: a
                 * replicated failover that was superseded before it arrived. Points to nothing
                 * outside the arena */
+    STORED(EntityRecord) **entities; /* ENTITIES_CHANGED: the rows afterwards, and no domain */
+    size_t entity_count;
 };
 
 /* Wishes of clients. `current` is the domain that has the request's name, NULL: none. Results are

@@ -66,7 +66,16 @@ struct move {
     const API(ActiveClusters) *attributes;    /* NULL: not asked for; versions in it mean nothing */
     const GOOGLE(Duration) *failover_timeout; /* NULL: at once */
     const char *reason;                       /* for people; may be empty */
+    API(ClusterAttribute) *const *removed;    /* taken away before anything moves */
+    size_t n_removed;
+    bool removes_all;
 };
+/* Does it take attributes away? */
+static inline bool
+move_removes(const struct move *move)
+{
+    return move->n_removed > 0 || move->removes_all;
+}
 /* Moves `record`, a copy of `current`, and fills the decision with it and the failover. `current`
  * is global. Errors: ERR_BAD_REQUEST, ERR_SERVICE_BUSY. */
 must_use struct error *decide_move(const struct domain *current, const struct move *move,
@@ -78,6 +87,23 @@ must_use struct error *decide_first_attributes(const API(ActiveClusters) *asked,
                                                const struct domain_rules *rules,
                                                struct arena *arena, API(ActiveClusters) **first);
 
+/* --- attributes together (decide_attributes.c) -------------------------------------------------
+ */
+
+/* ERR_BAD_REQUEST: there are too many; those that were taken away count, since they are kept. */
+must_use struct error *decide_check_attribute_count(const struct attributes *attributes,
+                                                    const struct domain_rules *rules,
+                                                    struct arena *arena);
+/* ERR_BAD_REQUEST: attributes of scope "region" name two clusters of one region. */
+must_use struct error *decide_check_regions(const struct attributes *attributes,
+                                            const struct cluster_group *group, struct arena *arena);
+/* Takes away what the move names. ERR_BAD_REQUEST: the domain has no such attribute. */
+must_use struct error *decide_remove_attributes(STORED(DomainRecord) *record,
+                                                const struct move *move,
+                                                const struct domain_rules *rules,
+                                                struct arena *arena);
+/* The highest failover version of the domain and of what was taken away from it. */
+int64_t decide_version_above_removed(const STORED(DomainRecord) *record, struct arena *arena);
 /* --- graceful failovers (decide_drain.c) --------------------------------------------------------
  */
 

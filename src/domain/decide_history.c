@@ -2,7 +2,8 @@
  *
  * The history entry of a failover says what moved: the default active cluster if its name changed
  * (an active-active domain raises its version for every attribute that moves, which is no news),
- * and the attributes whose version changed, in order of scope and name. An entry copies all its
+ * and the attributes whose version changed, in order of scope and name, then those that were taken
+ * away. An entry copies all its
  * texts: it may be stored later than the record that it was made of lives. */
 #include <string.h>
 
@@ -47,18 +48,20 @@ add_failover(STORED(FailoverRecord) *record, struct arena *arena)
     return failover;
 }
 
-/* `from` NULL: the attribute is new. */
+/* `from` NULL: the attribute is new; `to` NULL: it was taken away. */
 static void
 add_attribute(STORED(FailoverRecord) *record, const struct attribute *from,
               const struct attribute *to, struct arena *arena)
 {
+    const struct attribute *known = to == NULL ? from : to;
     API(ClusterFailover) *failover = add_failover(record, arena);
     failover->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
-    failover->cluster_attribute->scope = arena_text(arena, to->scope);
-    failover->cluster_attribute->name = arena_text(arena, to->name);
+    failover->cluster_attribute->scope = arena_text(arena, known->scope);
+    failover->cluster_attribute->name = arena_text(arena, known->name);
     if (from != NULL)
         failover->from_cluster = info_new(from->cluster_name, from->failover_version, arena);
-    failover->to_cluster = info_new(to->cluster_name, to->failover_version, arena);
+    if (to != NULL)
+        failover->to_cluster = info_new(to->cluster_name, to->failover_version, arena);
 }
 
 static void
@@ -84,7 +87,8 @@ decide_failover_record(const API(Domain) *before, const API(Domain) *after,
     struct attributes old = attributes_read(before == NULL ? NULL : before->active_clusters, arena);
     struct attributes new = attributes_read(after->active_clusters, arena);
     STORED(FailoverRecord) *record = record_new(after->id, failover_version, origin, moment, arena);
-    record->cluster_failovers = arena_zalloc(arena, new.count + 1, sizeof(API(ClusterFailover) *));
+    record->cluster_failovers =
+        arena_zalloc(arena, old.count + new.count + 1, sizeof(API(ClusterFailover) *));
     add_domain(record, before, after, arena);
     for (size_t i = 0; i < new.count; i++) {
         const struct attribute *to = &new.all[i];
@@ -92,7 +96,11 @@ decide_failover_record(const API(Domain) *before, const API(Domain) *after,
         if (from == NULL || from->failover_version != to->failover_version)
             add_attribute(record, from, to, arena);
     }
-    check(record->n_cluster_failovers <= new.count + 1);
+    for (size_t i = 0; i < old.count; i++) {
+        if (attributes_find(&new, old.all[i].scope, old.all[i].name) == NULL)
+            add_attribute(record, &old.all[i], NULL, arena);
+    }
+    check(record->n_cluster_failovers <= old.count + new.count + 1);
     bool is_bump = before != NULL && before->failover_version != after->failover_version;
     return record->n_cluster_failovers == 0 && !is_bump ? NULL : record;
 }

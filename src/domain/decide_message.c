@@ -67,6 +67,7 @@ domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
     if (domain->status == API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DELETED))
         domain->status = API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED);
     attributes->domain = domain;
+    attributes->removed_attributes = record->removed_attributes;
     attributes->tells_failovers = true;
     if (tells_failover(change))
         attributes->failover_record = told_bytes(change->failover, arena);

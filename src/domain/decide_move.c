@@ -6,11 +6,12 @@
  * before. A domain with attributes takes a strictly greater one each time, also when only an
  * attribute moves: whoever watches the domain's version sees every failover. An attribute that
  * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
- * its version. The version of the settings never changes here: it has one writer, the primary, and
- * failovers have many. */
+ * its version. Whatever versions a client sends are read over. The version of the settings never
+ * changes here: it has one writer, the primary, and failovers have many. */
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "domain/decide_common.h"
 #include "wire/presence.h"
 
@@ -57,25 +58,42 @@ check_attribute(const struct attribute *asked, const struct domain_rules *rules,
     return NULL;
 }
 
+/* What the next version of an attribute must be above, -1: nothing. Workflows of one that was taken
+ * away may have followed the domain meanwhile, so if it comes back it is newer than both. */
+static int64_t
+version_before(const struct attribute *known, const API(Domain) *domain)
+{
+    if (known == NULL)
+        return -1;
+    bool followed = known->is_removed && domain->failover_version > known->failover_version;
+    return followed ? domain->failover_version : known->failover_version;
+}
+
 /* Moves one attribute, or adds it. */
 static struct error *
-move_attribute(struct attributes *attributes, const struct attribute *asked,
-               const struct domain_rules *rules, struct arena *arena, bool *has_moved)
+move_attribute(const API(Domain) *domain, struct attributes *attributes,
+               const struct attribute *asked, const struct domain_rules *rules, struct arena *arena,
+               bool *has_moved)
 {
     struct error *err = check_attribute(asked, rules, arena);
     if (err != NULL)
         return err;
     const struct cluster *target = cluster_group_find(rules->group, asked->cluster_name);
     struct attribute *known = attributes_find(attributes, asked->scope, asked->name);
-    if (known != NULL && strcmp(known->cluster_name, asked->cluster_name) == 0)
+    bool is_there = known != NULL && !known->is_removed;
+    if (is_there && strcmp(known->cluster_name, asked->cluster_name) == 0)
         return NULL;
     struct attribute next = *asked;
     int64_t least = 0;
-    if ((known != NULL && __builtin_add_overflow(known->failover_version, 1, &least)) ||
+    if (__builtin_add_overflow(version_before(known, domain), 1, &least) ||
         !cluster_group_next_version(rules->group, target, least, &next.failover_version))
         return refuse_exhausted("The cluster attribute", target, arena);
     check(known == NULL || next.failover_version > known->failover_version);
     check(cluster_group_of_version(rules->group, next.failover_version) == target);
+#ifdef CADENZA_PLANT_attribute_version_reused
+    bool is_first = cluster_group_next_version(rules->group, target, 0, &next.failover_version);
+    check(is_first); /* planted: what comes back has the version that it had there before */
+#endif
     *has_moved = true;
     if (known != NULL)
         *known = next;
@@ -84,19 +102,47 @@ move_attribute(struct attributes *attributes, const struct attribute *asked,
     return NULL;
 }
 
+#ifdef CADENZA_PLANT_other_attribute_moved
+static const char *
+first_name(const struct attributes *attributes, const char *scope)
+{
+    size_t i = 0;
+    while (strcmp(attributes->all[i].scope, scope) != 0)
+        i++;
+    return attributes->all[i].name;
+}
+#endif
+
 static struct error *
-move_attributes(API(Domain) *domain, const API(ActiveClusters) *asked,
+move_attributes(STORED(DomainRecord) *record, const API(ActiveClusters) *asked,
                 const struct domain_rules *rules, struct arena *arena, bool *has_moved)
 {
-    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    API(Domain) *domain = record->domain;
+    struct attributes attributes =
+        attributes_read_all(domain->active_clusters, record->removed_attributes, arena);
     struct attributes wanted = attributes_read(asked, arena);
+    bool moves_regions = false;
     for (size_t i = 0; i < wanted.count; i++) {
-        struct error *err = move_attribute(&attributes, &wanted.all[i], rules, arena, has_moved);
+        struct error *err =
+            move_attribute(domain, &attributes, &wanted.all[i], rules, arena, has_moved);
         if (err != NULL)
             return err;
+        moves_regions = moves_regions || strcmp(wanted.all[i].scope, REGION_SCOPE) == 0;
     }
+#ifdef CADENZA_PLANT_other_attribute_moved
+    if (*has_moved && wanted.count > 0) { /* planted: the first of the scope goes along */
+        struct attribute along = wanted.all[0];
+        along.name = (char *)first_name(&attributes, along.scope);
+        struct error *fault = move_attribute(domain, &attributes, &along, rules, arena, has_moved);
+        check(fault == NULL);
+    }
+#endif
+    struct error *err = decide_check_attribute_count(&attributes, rules, arena);
+    if (err == NULL && moves_regions)
+        err = decide_check_regions(&attributes, rules->group, arena);
     domain->active_clusters = attributes_write(&attributes, arena);
-    return NULL;
+    record->removed_attributes = attributes_write_removed(&attributes, arena);
+    return err;
 }
 
 struct error *
@@ -120,19 +166,21 @@ decide_first_attributes(const API(ActiveClusters) *asked, const struct domain_ru
         check(has_version);
     }
     *first = attributes_write(&wanted, arena);
-    return NULL;
+    struct error *err = decide_check_attribute_count(&wanted, rules, arena);
+    return err != NULL ? err : decide_check_regions(&wanted, rules->group, arena);
 }
 
 /* --- the domain ------------------------------------------------------------------------------- */
 
 static struct error *
-raise_version(API(Domain) *domain, bool is_active_active, const struct domain_rules *rules,
+raise_version(STORED(DomainRecord) *record, bool is_strict, const struct domain_rules *rules,
               struct arena *arena)
 {
+    API(Domain) *domain = record->domain;
     const struct cluster *target = cluster_group_find(rules->group, domain->active_cluster_name);
     check(target != NULL); /* decide_check_clusters has seen to it */
-    int64_t least = domain->failover_version, next = -1;
-    if ((is_active_active && __builtin_add_overflow(least, 1, &least)) ||
+    int64_t least = decide_version_above_removed(record, arena), next = -1;
+    if ((is_strict && __builtin_add_overflow(least, 1, &least)) ||
         !cluster_group_next_version(rules->group, target, least, &next))
         return refuse_exhausted("The domain", target, arena);
     check(next >= domain->failover_version);
@@ -150,11 +198,15 @@ move_all(const struct domain *current, const struct move *move, const struct dom
     bool has_moved = move->active_cluster_name != NULL || decide_ends_drain(current, move, arena);
     if (move->active_cluster_name != NULL)
         domain->active_cluster_name = (char *)move->active_cluster_name;
-    if (move->attributes != NULL) {
-        struct error *err = move_attributes(domain, move->attributes, rules, arena, &has_moved);
-        if (err != NULL)
-            return err;
+    struct error *err = NULL;
+    if (move_removes(move)) {
+        has_moved = true;
+        err = decide_remove_attributes(record, move, rules, arena);
     }
+    if (err == NULL && move->attributes != NULL)
+        err = move_attributes(record, move->attributes, rules, arena, &has_moved);
+    if (err != NULL)
+        return err;
     if (!has_moved && record->config_version == current->record->config_version)
         return error_new(arena, ERR_BAD_REQUEST,
                          "a failover was requested, but there was no change detected, the "
@@ -179,7 +231,7 @@ note_move(const struct domain *current, const struct move *move, int64_t timeout
     if (after->failover_version > before->failover_version ||
         decide_ends_drain(current, move, arena))
         record->failover_notification_version = (int64_t)moment->notification_version;
-    if (after->active_clusters == NULL)
+    if (after->active_clusters == NULL && !move_removes(move))
         decide_add_recent(record, before->active_cluster_name, after->active_cluster_name,
                           move->reason, failover_type(timeout), moment, arena);
 }
@@ -204,7 +256,7 @@ decide_move(const struct domain *current, const struct move *move, const struct 
         err = decide_check_cool_down(current, rules, moment, arena);
     bool is_active_active = after->active_clusters != NULL;
     if (err == NULL)
-        err = raise_version(after, is_active_active, rules, arena);
+        err = raise_version(record, is_active_active || move_removes(move), rules, arena);
     if (err != NULL)
         return err;
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "domain/active.h"
 #include "domain/decide_common.h"
 #include "domain/entries.h"
 #include "wire/maps.h"
@@ -160,6 +161,22 @@ set_first_archival(API(Domain) *domain, const API(RegisterDomainRequest) *reques
     return decide_set_archival(domain, history, visibility, rules, arena);
 }
 
+/* The attributes that the request names, with those of the older form: region → cluster. */
+static API(ActiveClusters) *
+asked_attributes(const API(RegisterDomainRequest) *request, struct arena *arena)
+{
+    struct attributes asked = attributes_read(request->active_clusters, arena);
+    for (size_t i = 0; i < request->n_active_clusters_by_region; i++) {
+        const API(RegisterDomainRequest__ActiveClustersByRegionEntry) *entry =
+            request->active_clusters_by_region[i];
+        struct attribute region = {
+            .scope = REGION_SCOPE, .name = entry->key, .cluster_name = entry->value};
+        if (attributes_find(&asked, region.scope, region.name) == NULL)
+            attributes_add(&asked, &region, arena);
+    }
+    return attributes_write(&asked, arena);
+}
+
 struct error *
 domain_decide_register(const struct domain *current, const API(RegisterDomainRequest) *request,
                        const struct domain_rules *rules, const struct domain_moment *moment,
@@ -175,7 +192,7 @@ domain_decide_register(const struct domain *current, const API(RegisterDomainReq
     API(Domain) *domain = record->domain;
     err = decide_set_retention(domain, request->workflow_execution_retention_period, rules, arena);
     if (err == NULL && domain->is_global_domain) /* to a local one attributes mean nothing */
-        err = decide_first_attributes(request->active_clusters, rules, arena,
+        err = decide_first_attributes(asked_attributes(request, arena), rules, arena,
                                       &domain->active_clusters);
     if (err == NULL)
         err = decide_check_clusters(domain, rules->group, arena);

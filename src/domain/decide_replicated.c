@@ -7,7 +7,8 @@
  *   part                                version                    who writes it
  *   settings, list of clusters          config version             the primary cluster
  *   active cluster                      failover version           any; says where it is active
- *   each attribute                      its failover version       any; says where it is active
+ *   each attribute                      its failover version       any; says where it is active,
+ *                                                                  or that it was taken away
  *
  * Equal versions have equal contents: the settings have one writer, and a failover version names
  * the cluster that it makes active. So the order in which messages arrive, and how often, does not
@@ -263,13 +264,15 @@ merge_active_cluster(STORED(DomainRecord) *record, const struct merge *merge)
 static bool
 merge_attributes(STORED(DomainRecord) *record, const struct merge *merge)
 {
-    struct attributes ours = attributes_read(record->domain->active_clusters, merge->arena);
-    struct attributes theirs = attributes_read(merge->task->domain->active_clusters, merge->arena);
+    struct attributes ours = attributes_read_all(record->domain->active_clusters,
+                                                 record->removed_attributes, merge->arena);
+    struct attributes theirs = attributes_read_all(merge->task->domain->active_clusters,
+                                                   merge->task->removed_attributes, merge->arena);
     bool has_moved = false;
     for (size_t i = 0; i < theirs.count; i++) {
         const struct attribute *theirs_one = &theirs.all[i];
         struct attribute *known = attributes_find(&ours, theirs_one->scope, theirs_one->name);
-        if (known != NULL && !is_newer(theirs_one->failover_version, known->failover_version))
+        if (known != NULL && !attribute_is_newer(theirs_one, known))
             continue;
         has_moved = true;
         if (known != NULL)
@@ -277,8 +280,10 @@ merge_attributes(STORED(DomainRecord) *record, const struct merge *merge)
         else
             attributes_add(&ours, theirs_one, merge->arena);
     }
-    if (has_moved)
+    if (has_moved) {
         record->domain->active_clusters = attributes_write(&ours, merge->arena);
+        record->removed_attributes = attributes_write_removed(&ours, merge->arena);
+    }
     return has_moved;
 }
 
@@ -295,31 +300,36 @@ static void
 note_move(const struct domain *current, STORED(DomainRecord) *record, const struct merge *merge)
 {
     const API(Domain) *before = current->record->domain, *after = record->domain;
+    bool was_active_active = before->active_clusters != NULL;
     record->failover_notification_version = (int64_t)merge->moment->notification_version;
-    if (after->active_clusters == NULL)
+    if (after->active_clusters == NULL && !was_active_active)
         decide_add_recent(record, before->active_cluster_name, after->active_cluster_name, "",
                           type_of(record), merge->moment, merge->arena);
 }
 
-/* The version of what `attribute` names in the domain, NULL: of the domain itself; -1: none. */
-static int64_t
-version_of(const API(Domain) *domain, const API(ClusterAttribute) *attribute, struct arena *arena)
+/* Is what one move of a failover did still so? `attributes` are those of the domain. */
+static bool
+is_move_in_effect(const API(ClusterFailover) *move, const API(Domain) *domain,
+                  const struct attributes *attributes)
 {
-    if (attribute == NULL)
-        return domain->failover_version;
-    struct attributes attributes = attributes_read(domain->active_clusters, arena);
-    const struct attribute *known = attributes_find(&attributes, attribute->scope, attribute->name);
-    return known == NULL ? -1 : known->failover_version;
+    const API(ClusterAttribute) *named = move->cluster_attribute;
+    const struct attribute *known =
+        named == NULL ? NULL : attributes_find(attributes, named->scope, named->name);
+    if (move->to_cluster == NULL) /* it was taken away */
+        return known == NULL;
+    int64_t version = named == NULL   ? domain->failover_version
+                      : known == NULL ? -1
+                                      : known->failover_version;
+    return move->to_cluster->failover_version == version;
 }
 
 /* Is there something that the failover moved and that nothing has moved since? */
 static bool
 is_in_effect(const STORED(FailoverRecord) *failover, const API(Domain) *domain, struct arena *arena)
 {
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
     for (size_t i = 0; i < failover->n_cluster_failovers; i++) {
-        const API(ClusterFailover) *move = failover->cluster_failovers[i];
-        int64_t version = version_of(domain, move->cluster_attribute, arena);
-        if (move->to_cluster != NULL && move->to_cluster->failover_version == version)
+        if (is_move_in_effect(failover->cluster_failovers[i], domain, &attributes))
             return true;
     }
     return failover->n_cluster_failovers == 0 &&
@@ -346,6 +356,7 @@ create(const struct merge *merge, struct domain_decision *decision)
     record->domain = domain_of(merge);
     record->config_version = merge->task->config_version;
     record->previous_failover_version = -1;
+    record->removed_attributes = merge->task->removed_attributes;
     record->last_updated_time = merge->moment->now;
     decide_merge_drains(NULL, &merge->drains, merge->arena, record);
     *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};

@@ -3,7 +3,8 @@
  * One request means one of two things: new settings, which for a global domain only the primary
  * cluster takes, or a failover, which any cluster takes (decide_move.c). Settings and failovers
  * have versions of their own, and a request that mixes them is refused. The list of clusters
- * belongs to the settings; only for domains with attributes may it come along with a failover. */
+ * belongs to the settings; only for domains with attributes may it come along with a failover.
+ * Attributes are never taken away by leaving them out: a request says so in fields of its own. */
 #include "base/check.h"
 #include "domain/decide_common.h"
 #include "domain/entries.h"
@@ -29,6 +30,9 @@ move_of(const API(UpdateDomainRequest) *request)
         move.attributes = request->active_clusters;
     if (is_set(request, "failover_timeout"))
         move.failover_timeout = request->failover_timeout;
+    move.removed = request->removed_attributes; /* nothing else could be meant: no mask is asked */
+    move.n_removed = request->n_removed_attributes;
+    move.removes_all = request->removes_all_attributes;
     return move;
 }
 
@@ -42,8 +46,7 @@ static bool
 is_failover(const struct move *move)
 {
     return move->active_cluster_name != NULL || move->failover_timeout != NULL ||
-           (move->attributes != NULL &&
-            move->attributes->n_active_clusters_by_cluster_attribute > 0);
+           attributes_are_named(move->attributes) || move_removes(move);
 }
 
 /* Does it set anything that is neither a failover nor the list of clusters? */
@@ -172,12 +175,13 @@ decide_failover(const struct domain *current, const API(UpdateDomainRequest) *re
 {
     check(current->record->domain->is_global_domain && is_failover(move));
     bool brings_clusters = has_clusters(request);
+    bool is_configuring = brings_clusters || move_removes(move);
     if (has_settings(request) || (brings_clusters && !will_have_attributes(current, move, arena)))
         return error_new(arena, ERR_BAD_REQUEST,
                          "Cannot set active cluster to current cluster when other parameters are "
                          "set.");
     struct error *err = NULL;
-    if (brings_clusters) /* settings have one writer: the primary */
+    if (is_configuring) /* settings have one writer: the primary */
         err = decide_check_may_change(true, rules, arena);
     if (err != NULL)
         return err;
@@ -196,7 +200,7 @@ check_request(const API(UpdateDomainRequest) *request, const struct move *move,
               const struct domain_rules *rules, struct arena *arena)
 {
     struct error *err = decide_check_name(request->name, rules, arena);
-    if (err == NULL && (!is_failover(move) || has_clusters(request)))
+    if (err == NULL && (!is_failover(move) || has_clusters(request) || move_removes(move)))
         err = decide_check_permission(request->security_token, rules, arena);
     if (err == NULL && is_failover(move))
         err = decide_check_lockdown(rules, arena);

@@ -17,6 +17,7 @@
 #include "base/metrics.h"
 #include "config/dynamic.h"
 #include "domain/decide.h"
+#include "domain/entity.h"
 #include "store/store.h"
 
 struct domains;
@@ -65,7 +66,10 @@ uint64_t domains_notification_version(const struct domains *domains);
 struct domain_news {
     uint64_t version;            /* notification version that it left */
     const struct domain *domain; /* as it is since then; NULL: none changed */
-    bool is_failover;            /* it moved: its failover notification version is of this change */
+    bool is_failover;            /* it moved: its failover notification version is of this change;
+                                  * or entities changed, of which any may have */
+    struct entity *const *entities; /* rows that changed; then there is no domain */
+    size_t entity_count;
 };
 struct domain_listener {
     struct list node;
@@ -127,6 +131,46 @@ const API(IsolationGroupConfiguration) *domains_cluster_groups(const struct doma
 /* Is the group drained, for all or for this domain? No yield. */
 bool domains_is_group_drained(const struct domains *domains, const char *domain_id,
                               const char *group);
+
+/* --- entities (entity.h): rows that domains' regions give a meaning to
+ * ------------------------------- */
+
+/* Rows that came from the store or from another cluster. */
+struct entity_records {
+    STORED(EntityRecord) **records;
+    size_t count;
+};
+
+/* The row as the calling loop knows it; NULL: none. Deleted ones are found. Lives until the next
+ * yield. */
+const struct entity *domains_find_entity(const struct domains *domains, const char *type,
+                                         const char *key);
+/* Rows, deleted ones too, as the calling loop knows them. */
+size_t domains_entity_count(const struct domains *domains);
+/* How many more there may be. */
+size_t domains_entity_room(const struct domains *domains);
+/* The one question (domain_active_run of active.h), of what the calling loop knows: attributes of
+ * the domain, and entities. No yield. */
+struct active_cluster domains_active_run(const struct domains *domains, const struct domain *domain,
+                                         const struct cluster_attribute *attribute,
+                                         int64_t last_version);
+/* Writes rows, in the order given, each named once; 500 of them become durable together. From any
+ * loop; yields. Errors: as entity_decide; the store's. */
+must_use struct error *domains_set_entities(struct domains *domains,
+                                            const struct entity_wish *wishes, size_t count,
+                                            struct arena *arena);
+/* Takes rows of another cluster over where they are newer. From any loop; yields. Errors: the
+ * store's. */
+must_use struct error *domains_apply_entities(struct domains *domains, const char *source,
+                                              const struct entity_records *records,
+                                              struct arena *arena);
+/* Stored rows by type and key, of one type or, "", of all, at most `count_max` behind `token`;
+ * *next is the token of the next page, empty: this was the last. Any loop; yields. Errors:
+ * ERR_BAD_REQUEST (no token of ours), the store's. */
+must_use struct error *domains_list_entities(struct domains *domains, const char *type,
+                                             struct slice token, size_t count_max,
+                                             struct arena *arena, struct entity_records *records,
+                                             struct slice *next);
 
 /* --- the log: every change in order of the notification version; loop 0 only; yields
  * ------------------ */

@@ -73,9 +73,11 @@ struct telling {
 struct change {
     struct list node; /* in undurable */
     struct domains *domains;
-    struct domain *domain; /* as it is afterwards, or its last record; one reference; NULL: no
-                            * domain changes, only the version is reached */
-    uint64_t version;      /* the notification version that it leaves */
+    struct domain *domain;    /* as it is afterwards, or its last record; one reference; NULL: no
+                               * domain changes, only the version is reached */
+    struct entity **entities; /* rows as they are afterwards; one reference each */
+    size_t entity_count;
+    uint64_t version; /* the notification version that it leaves */
     ticket_t ticket;
     unsigned untold;        /* loops that have not got it yet */
     struct fiber_cond told; /* untold became 0 */
@@ -84,6 +86,9 @@ struct change {
 };
 
 struct change *change_new(struct domains *domains, struct domain *domain, uint64_t version);
+/* A change of entities, copied from the records; they get the version. */
+struct change *change_new_entities(struct domains *domains, STORED(EntityRecord) *const *records,
+                                   size_t count, uint64_t version);
 void change_drop(struct change *change);
 /* Makes the change in a book. */
 void change_enter(const struct change *change, struct book *book);
@@ -145,6 +150,13 @@ void drains_open(struct domains *domains);
 /* Nothing begins any more; the fiber ends soon (latch `fibers`). */
 void drains_stop(struct domains *domains);
 void drains_free(struct domains *domains);
+/* --- entities.c ----------------------------------------------------------------------------------
+ */
+
+/* Entities of a book that are newer than `after`, and not as new in `known` (NULL: nothing is
+ * known), in order of their versions. */
+size_t entities_after(const struct book *book, const struct book *known, uint64_t after,
+                      struct arena *arena, struct entity ***found);
 
 /* --- rows.c: keys and values --------------------------------------------------------------------
  */
@@ -153,6 +165,7 @@ void drains_free(struct domains *domains);
 #define FAILOVER_RECORD_FORMAT 1
 #define DEAD_LETTER_FORMAT     1
 #define POSITION_FORMAT        1
+#define ENTITIES_PER_CHANGE    500 /* rows in one commit, and so in one row of the log */
 
 struct slice key_of_text(const char *text, struct arena *arena);
 struct slice key_of_number(uint64_t number, struct arena *arena);
@@ -161,6 +174,8 @@ void batch_add_change(struct batch *batch, const struct change *change,
                       const struct domain_decision *decision, bool is_replicated);
 void batch_add_failover(struct batch *batch, const STORED(FailoverRecord) *failover);
 void batch_add_position(struct batch *batch, const char *name, int64_t handled);
+/* Rows of entities, and their log row. */
+void batch_add_entities(struct batch *batch, const struct change *change, bool is_replicated);
 /* The key of a failover in the history. */
 struct slice failover_key(const STORED(FailoverRecord) *failover, struct arena *arena);
 

@@ -44,7 +44,10 @@ audience_tell(struct domains *domains, unsigned index, const struct change *chan
     struct domain_news news = {
         .version = change->version,
         .domain = domain,
-        .is_failover = is_known && is_failover(domain->record, change->version),
+        .is_failover =
+            change->entity_count > 0 || (is_known && is_failover(domain->record, change->version)),
+        .entities = change->entities,
+        .entity_count = change->entity_count,
     };
     list_each_safe(node, &domains->audiences[index].listeners) {
         struct domain_listener *listener = list_entry(node, struct domain_listener, node);
@@ -147,8 +150,9 @@ show_page(const struct domain_changes *changes, uint64_t known, const struct mis
     for (size_t i = 0; i < changes->count && changes->version[i] <= known; i++) {
         const STORED(DomainChange) *change = changes->change[i];
         bool is_new = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-        bool is_gone = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
-        if (!is_new && is_failover(change->record, changes->version[i]))
+        bool is_gone = change->record == NULL ||
+                       change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+        if (change->record == NULL || (!is_new && is_failover(change->record, changes->version[i])))
             failovers++;
         if (!is_gone && change->record->n_drains > 0)
             show_missed(visit, change->record);

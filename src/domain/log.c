@@ -21,8 +21,8 @@ decode_change(struct slice bytes, struct arena *arena, const STORED(DomainChange
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(domain_change), bytes, &decoded);
     if (err != NULL)
         return error_wrap(err, "reading the log of the domains");
-    if (decoded->format != DOMAIN_CHANGE_FORMAT || decoded->record == NULL ||
-        decoded->record->domain == NULL)
+    bool has_domain = decoded->record != NULL && decoded->record->domain != NULL;
+    if (decoded->format != DOMAIN_CHANGE_FORMAT || has_domain == (decoded->n_entities > 0))
         return error_new(arena, ERR_CORRUPT,
                          "a row of the log of the domains has a form that is not known");
     *change = decoded;
@@ -118,29 +118,79 @@ change_from(const struct domain *domain, struct arena *arena)
     return change;
 }
 
+/* All entities of the version of the first one; *end is behind them. */
+static const STORED(DomainChange) *
+change_from_entities(struct entity *const *found, size_t count, struct arena *arena, size_t *end)
+{
+    STORED(DomainChange) *change = message_new(arena, STORED_TYPE(domain_change));
+    change->format = DOMAIN_CHANGE_FORMAT;
+    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    change->is_replicated = true;
+    change->entities = arena_zalloc(arena, count, sizeof *change->entities);
+    for (*end = 0;
+         *end < count && found[*end]->notification_version == found[0]->notification_version;
+         ++*end) {
+        const struct entity *kept = found[*end]; /* its texts may go when somebody yields */
+        STORED(EntityRecord) *record = entity_record(kept, arena);
+        record->type = arena_text(arena, kept->type);
+        record->key = arena_text(arena, kept->key);
+        record->region = arena_text(arena, kept->region);
+        change->entities[change->n_entities++] = record;
+    }
+    return change;
+}
+
+/* Domains and entities in one order. */
+struct newest {
+    struct domain **domains;
+    struct entity **entities;
+    size_t domain_count, entity_count;
+};
+
+static void
+add_newest(struct newest *newest, struct arena *arena, struct domain_changes *changes)
+{
+    size_t at = changes->count++, end = 0;
+    bool is_domain =
+        newest->domain_count > 0 &&
+        (newest->entity_count == 0 || (uint64_t)newest->domains[0]->record->notification_version <
+                                          newest->entities[0]->notification_version);
+    if (is_domain) {
+        changes->version[at] = (uint64_t)newest->domains[0]->record->notification_version;
+        changes->change[at] = change_from(*newest->domains++, arena);
+        newest->domain_count--;
+        return;
+    }
+    changes->version[at] = newest->entities[0]->notification_version;
+    changes->change[at] = change_from_entities(newest->entities, newest->entity_count, arena, &end);
+    newest->entities += end;
+    newest->entity_count -= end;
+}
+
 /* The newest durable records after `after`. No yield, so they are of one moment. */
 static void
 take_records(const struct domains *domains, uint64_t after, size_t count_max, struct arena *arena,
              struct domain_changes *changes)
 {
     const struct map *known = domains->books[0].ids;
-    struct domain **found = arena_zalloc(arena, map_count(known), sizeof(struct domain *));
-    size_t count = 0, cursor = 0;
+    struct newest newest = {.domains =
+                                arena_zalloc(arena, map_count(known), sizeof(struct domain *))};
+    size_t cursor = 0;
     void *value = NULL;
     while (map_next(known, &cursor, NULL, &value)) {
         struct domain *domain = value;
         if ((uint64_t)domain->record->notification_version > after)
-            found[count++] = domain;
+            newest.domains[newest.domain_count++] = domain;
     }
-    qsort(found, count, sizeof *found, compare_versions);
-    count = count > count_max ? count_max : count;
-    *changes = (struct domain_changes){.count = count, .newest = domains->durable, .is_cut = true};
-    changes->version = arena_zalloc(arena, count, sizeof *changes->version);
-    changes->change = arena_zalloc(arena, count, sizeof *changes->change);
-    for (size_t i = 0; i < count; i++) {
-        changes->version[i] = (uint64_t)found[i]->record->notification_version;
-        changes->change[i] = change_from(found[i], arena);
-    }
+    qsort(newest.domains, newest.domain_count, sizeof *newest.domains, compare_versions);
+    newest.entity_count = entities_after(&domains->books[0], NULL, after, arena, &newest.entities);
+    size_t room = newest.domain_count + newest.entity_count;
+    room = room > count_max ? count_max : room;
+    *changes = (struct domain_changes){.newest = domains->durable, .is_cut = true};
+    changes->version = arena_zalloc(arena, room, sizeof *changes->version);
+    changes->change = arena_zalloc(arena, room, sizeof *changes->change);
+    while (changes->count < room && newest.domain_count + newest.entity_count > 0)
+        add_newest(&newest, arena, changes);
 }
 
 /* --- following ----------------------------------------------------------------------------------

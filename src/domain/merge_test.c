@@ -2,8 +2,8 @@
  * records, whatever happens to their messages.
  *
  * Method: pure records, no store and no server. Clusters take random wishes (register, settings,
- * failovers of domains and attributes, deprecate, delete) and receive each other's messages, as
- * bytes, in one of two ways, chosen by the seed:
+ * failovers of domains and attributes, taking attributes away, deprecate, delete) and receive each
+ * other's messages, as bytes, in one of two ways, chosen by the seed:
  *
  *   any order   a message may come at any time, and any number of times; no deletes
  *   in order    each source's messages come in their order, but the reader falls back now and then

@@ -70,6 +70,23 @@ wish_attributes(struct world *world, const char *name, const struct domain *curr
 }
 
 static struct error *
+wish_removal(struct world *world, const char *name, const struct domain *current,
+             const struct domain_rules *rules, const struct domain_moment *moment,
+             struct domain_decision *decision)
+{
+    API(UpdateDomainRequest) *request = sample_update("", world->arena);
+    request->name = (char *)name;
+    request->removes_all_attributes = below(world, 4) == 0;
+    API(ClusterAttribute) *one = message_new(world->arena, API_TYPE(cluster_attribute));
+    one->scope = "city";
+    one->name = arena_format(world->arena, "%c", (char)('a' + below(world, 3)));
+    request->removed_attributes = arena_zalloc(world->arena, 1, sizeof(API(ClusterAttribute) *));
+    request->removed_attributes[0] = one;
+    request->n_removed_attributes = !request->removes_all_attributes;
+    return domain_decide_update(current, request, rules, moment, world->arena, decision);
+}
+
+static struct error *
 wish_failover(struct world *world, const char *name, const struct domain *current,
               const struct domain_rules *rules, const struct domain_moment *moment,
               struct domain_decision *decision)
@@ -105,7 +122,8 @@ struct wish_kind {
 };
 
 static const struct wish_kind wishes[] = {{wish_register}, {wish_settings},   {wish_failover},
-                                          {wish_failover}, {wish_attributes}, {wish_retire}};
+                                          {wish_failover}, {wish_attributes}, {wish_removal},
+                                          {wish_retire}};
 
 void
 step_wish(struct world *world)

@@ -61,15 +61,19 @@ expect_version_of(const char *cluster_name, int64_t failover_version)
 
 /* Grows with every failover of the domain or of an attribute. */
 static int64_t
-sum_of_versions(const API(Domain) *domain, struct arena *arena)
+sum_of_versions(const STORED(DomainRecord) *record, struct arena *arena)
 {
-    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    const API(Domain) *domain = record->domain;
+    struct attributes attributes =
+        attributes_read_all(domain->active_clusters, record->removed_attributes, arena);
     int64_t sum = domain->failover_version;
     expect_version_of(domain->active_cluster_name, domain->failover_version);
     for (size_t i = 0; i < attributes.count; i++) {
         const struct attribute *one = &attributes.all[i];
-        expect_version_of(one->cluster_name, one->failover_version);
-        sum += 1 + one->failover_version;
+        if (!one->is_removed)
+            expect_version_of(one->cluster_name, one->failover_version);
+        EXPECT(!one->is_removed || one->failover_version < domain->failover_version);
+        sum += 1 + one->is_removed + 2 * one->failover_version;
     }
     return sum;
 }
@@ -81,13 +85,15 @@ expect_growth(const STORED(DomainRecord) *before, const STORED(DomainRecord) *af
 {
     EXPECT(after->config_version >= before->config_version);
     EXPECT(after->domain->failover_version >= before->domain->failover_version);
-    struct attributes old = attributes_read(before->domain->active_clusters, arena);
-    struct attributes new = attributes_read(after->domain->active_clusters, arena);
+    struct attributes old =
+        attributes_read_all(before->domain->active_clusters, before->removed_attributes, arena);
+    struct attributes new =
+        attributes_read_all(after->domain->active_clusters, after->removed_attributes, arena);
     for (size_t i = 0; i < old.count; i++) {
         const struct attribute *now = attributes_find(&new, old.all[i].scope, old.all[i].name);
         EXPECT(now != NULL && now->failover_version >= old.all[i].failover_version);
     }
-    bool has_moved = sum_of_versions(after->domain, arena) > sum_of_versions(before->domain, arena);
+    bool has_moved = sum_of_versions(after, arena) > sum_of_versions(before, arena);
     bool was_noticed =
         after->failover_notification_version != before->failover_notification_version;
     EXPECT(has_moved == was_noticed);
@@ -113,7 +119,7 @@ enter(struct world *world, struct node *node, const STORED(DomainRecord) *record
     struct domain **known = find_id(node, domain->id);
     if (known == NULL) {
         known = &node->known[node->known_count++];
-        (void)sum_of_versions(record->domain, world->arena);
+        (void)sum_of_versions(record, world->arena);
     } else {
         expect_growth((*known)->record, record, world->arena);
         domain_drop(*known);

@@ -23,6 +23,22 @@ change_new(struct domains *domains, struct domain *domain, uint64_t version)
     return change;
 }
 
+struct change *
+change_new_entities(struct domains *domains, STORED(EntityRecord) *const *records, size_t count,
+                    uint64_t version)
+{
+    check(count > 0 && version > 0);
+    struct change *change = change_new(domains, NULL, version);
+    change->entities = memory_zalloc(count, sizeof(struct entity *));
+    change->entity_count = count;
+    for (size_t i = 0; i < count; i++) {
+        STORED(EntityRecord) row = *records[i];
+        row.notification_version = (int64_t)version;
+        change->entities[i] = entity_from_record(&row);
+    }
+    return change;
+}
+
 void
 change_drop(struct change *change)
 {
@@ -30,6 +46,9 @@ change_drop(struct change *change)
     if (--change->references > 0)
         return;
     domain_drop(change->domain);
+    for (size_t i = 0; i < change->entity_count; i++)
+        entity_drop(change->entities[i]);
+    memory_free(change->entities);
     memory_free(change);
 }
 
@@ -38,6 +57,8 @@ change_enter(const struct change *change, struct book *book)
 {
     if (change->domain != NULL)
         book_enter(book, change->domain);
+    for (size_t i = 0; i < change->entity_count; i++)
+        book_enter_entity(book, change->entities[i]);
     book_reach(book, change->version);
 }
 

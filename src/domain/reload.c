@@ -54,9 +54,14 @@ static void
 take_change(struct domains *domains, uint64_t version, const STORED(DomainChange) *logged,
             bool is_told)
 {
-    struct domain *domain = domain_from_record(logged->record);
-    struct change *change = change_new(domains, domain, version);
-    domain_drop(domain);
+    struct change *change = NULL;
+    if (logged->record == NULL) {
+        change = change_new_entities(domains, logged->entities, logged->n_entities, version);
+    } else {
+        struct domain *domain = domain_from_record(logged->record);
+        change = change_new(domains, domain, version);
+        domain_drop(domain);
+    }
     change_enter(change, &domains->newest);
     if (!is_told) {
         change_drop(change);
@@ -104,16 +109,29 @@ enter_row(struct domains *domains, struct slice bytes, struct arena *arena)
 }
 
 static struct error *
-read_rows(struct domains *domains, struct arena *arena)
+enter_entity(struct domains *domains, struct slice bytes, struct arena *arena)
 {
-    struct scan scan = {
-        .partition = PARTITION_OF_DOMAINS, .kind = ROW_DOMAIN, .rows_max = PAGE_ROWS};
+    struct entity *entity = NULL;
+    struct error *err = entity_decode(bytes, arena, &entity);
+    if (err != NULL)
+        return err;
+    book_enter_entity(&domains->newest, entity);
+    entity_drop(entity);
+    return NULL;
+}
+
+static struct error *
+read_rows(struct domains *domains, enum row_kind kind,
+          struct error *(*enter)(struct domains *domains, struct slice bytes, struct arena *arena),
+          struct arena *arena)
+{
+    struct scan scan = {.partition = PARTITION_OF_DOMAINS, .kind = kind, .rows_max = PAGE_ROWS};
     struct rows rows = {.has_more = true};
     while (rows.has_more) {
         scoped(arena_drop) struct arena *page = arena_new(0);
         struct error *err = store_scan(domains->options.store, &scan, page, &rows);
         for (size_t i = 0; err == NULL && i < rows.count; i++)
-            err = enter_row(domains, rows.row[i].value, page);
+            err = enter(domains, rows.row[i].value, page);
         if (err != NULL)
             return error_copy(arena, err);
         if (rows.count > 0)
@@ -130,13 +148,31 @@ compare_changes(const void *one, const void *other)
     return left->version < right->version ? -1 : left->version > right->version;
 }
 
+/* Entities that are not in the loops' books, one change for all of one version. */
+static size_t
+find_new_entities(struct domains *domains, struct change **changes, struct arena *arena)
+{
+    struct entity **found = NULL;
+    size_t count = entities_after(&domains->newest, &domains->books[0], 0, arena, &found);
+    size_t made = 0;
+    for (size_t i = 0, end = 0; i < count; i = end) {
+        uint64_t version = found[i]->notification_version;
+        STORED(EntityRecord) **records = arena_zalloc(arena, count - i, sizeof(*records));
+        for (end = i; end < count && found[end]->notification_version == version; end++)
+            records[end - i] = entity_record(found[end], arena);
+        changes[made++] = change_new_entities(domains, records, end - i, version);
+    }
+    return made;
+}
+
 /* Tells the loops what is in `newest` and not in their books. */
 static void
 tell_difference(struct domains *domains, uint64_t guard, struct arena *arena)
 {
     const struct map *known = domains->newest.ids;
-    struct change **changes = arena_zalloc(arena, map_count(known) + 1, sizeof(struct change *));
-    size_t count = 0, cursor = 0;
+    size_t room = map_count(known) + map_count(domains->newest.entities) + 1;
+    struct change **changes = arena_zalloc(arena, room, sizeof(struct change *));
+    size_t count = find_new_entities(domains, changes, arena), cursor = 0;
     void *value = NULL;
     while (map_next(known, &cursor, NULL, &value)) {
         struct domain *domain = value;
@@ -163,7 +199,9 @@ load_all(struct domains *domains, uint64_t *guard, struct arena *arena)
         uint64_t before = *guard;
         book_free(&domains->newest);
         book_init(&domains->newest);
-        struct error *err = read_rows(domains, arena);
+        struct error *err = read_rows(domains, ROW_DOMAIN, enter_row, arena);
+        if (err == NULL)
+            err = read_rows(domains, ROW_ENTITY, enter_entity, arena);
         if (err == NULL)
             err = store_guard(domains->options.store, PARTITION_OF_DOMAINS, arena, guard);
         if (err == NULL)
@@ -225,6 +263,8 @@ forget(struct domains *domains)
         list_remove(&change->node);
         if (change->domain != NULL)
             book_restore(&domains->newest, &domains->books[0], change->domain->id);
+        for (size_t i = 0; i < change->entity_count; i++)
+            book_restore_entity(&domains->newest, &domains->books[0], change->entities[i]);
         change_drop(change);
     }
     check(tree_count(domains->newest.names) == tree_count(domains->books[0].names));

@@ -183,7 +183,7 @@ TEST(replicated, settings_and_active_cluster_count_each_by_their_own_version, "D
 
 /* Two clusters move different attributes at the same time: neither move may be lost, whichever of
  * the two has the greater version for the domain. */
-TEST(replicated, attributes_are_merged_one_by_one_whatever_the_domain_says)
+TEST(replicated, attributes_are_merged_one_by_one_whatever_the_domain_says, "G-033", "G-035")
 {
     static const int64_t versions[] = {12, 20, 21}; /* older, equal, newer */
     for (size_t i = 0; i < array_length(versions); i++) {

@@ -5,7 +5,8 @@
  *   domain-log       notification version → DomainChange
  *   domain-failover  id, failover version (newest first), time (newest first), record id →
  *                    FailoverRecord
- *   domain-position  "from:<cluster>", "follower:<name>", POSITION_DEAD → DomainPosition */
+ *   domain-position  "from:<cluster>", "follower:<name>", POSITION_DEAD → DomainPosition
+ *   entity           type, key → EntityRecord, deleted ones too */
 #include "base/check.h"
 #include "domain/inside.h"
 #include "store/key.h"
@@ -71,6 +72,7 @@ operation_of(const struct domain_decision *decision)
         return ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
     case DOMAIN_DELETED:
         return ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+    case ENTITIES_CHANGED:
     case DOMAIN_UNCHANGED:
         break;
     }
@@ -109,4 +111,28 @@ batch_add_change(struct batch *batch, const struct change *change,
               message_encode(arena, &logged->base));
     if (decision->failover != NULL && !decision->failover->is_superseded)
         batch_add_failover(batch, decision->failover);
+}
+
+void
+batch_add_entities(struct batch *batch, const struct change *change, bool is_replicated)
+{
+    struct arena *arena = batch->arena;
+    STORED(DomainChange) *logged = message_new(arena, STORED_TYPE(domain_change));
+    logged->format = DOMAIN_CHANGE_FORMAT;
+    logged->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    logged->is_replicated = is_replicated;
+    logged->n_entities = change->entity_count;
+    logged->entities = arena_zalloc(arena, change->entity_count, sizeof *logged->entities);
+    for (size_t i = 0; i < change->entity_count; i++) {
+        const struct entity *entity = change->entities[i];
+        struct key_writer key;
+        key_begin(&key, arena);
+        key_text(&key, slice_text(entity->type));
+        key_text(&key, slice_text(entity->key));
+        logged->entities[i] = entity_record(entity, arena);
+        batch_put(batch, ROW_ENTITY, key_end(&key),
+                  message_encode(arena, &logged->entities[i]->base));
+    }
+    batch_put(batch, ROW_DOMAIN_LOG, key_of_number(change->version, arena),
+              message_encode(arena, &logged->base));
 }

@@ -41,6 +41,7 @@ sample_rules(int current)
                                  .retention_days_min = 1,
                                  .retention_days_max = 30,
                                  .name_length_max = 100,
+                                 .attributes_max = 20000,
                                  .bad_binaries_max = 10,
                                  .required_data_keys = no_keys,
                                  .failover_timeout_max = 300,

@@ -171,7 +171,14 @@ sites_feed(struct sites *sites, int from)
     struct domain_changes changes = sites_read_log(sites, from, site->fed, 1000);
     for (size_t i = 0; i < changes.count; i++) {
         site->fed = changes.version[i];
-        if (!changes.change[i]->record->domain->is_global_domain)
+        const STORED(DomainChange) *change = changes.change[i];
+        if (change->record == NULL) {
+            struct entity_records rows = {change->entities, change->n_entities};
+            EXPECT_OK(domains_apply_entities(sites_at(sites, !from), sites_clusters[from].name,
+                                             &rows, sites->arena));
+            continue;
+        }
+        if (!change->record->domain->is_global_domain)
             continue;
         ADMIN(ReplicationTask) *task = domain_replication_task(changes.change[i], sites->arena);
         EXPECT_EQ(task->source_task_id, changes.version[i]);

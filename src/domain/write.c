@@ -35,6 +35,7 @@ rules_now(const struct domains *domains, const char *name, struct arena *arena)
         .retention_days_min = dynamic_integer(dynamic, DYNAMIC_MIN_RETENTION_DAYS, &filter),
         .retention_days_max = dynamic_integer(dynamic, DYNAMIC_MAX_RETENTION_DAYS, &filter),
         .name_length_max = dynamic_integer(dynamic, DYNAMIC_DOMAIN_NAME_LENGTH, &filter),
+        .attributes_max = dynamic_integer(dynamic, DYNAMIC_ATTRIBUTES_MAX, &filter),
         .bad_binaries_max = dynamic_integer(dynamic, DYNAMIC_MAX_BAD_BINARIES, &filter),
         .required_data_keys =
             dynamic_list(dynamic, DYNAMIC_REQUIRED_DOMAIN_DATA_KEYS, &filter, arena),
@@ -62,6 +63,22 @@ change_submit(struct change *change, struct batch *batch)
     change->ticket = writer_submit(domains->writer, batch);
     check(change->version == writer_guard(domains->writer));
     list_push_back(&domains->undurable, &change->node);
+}
+
+static struct change *
+submit_entities(struct wish *wish, const struct domain_decision *decision)
+{
+    struct domains *domains = wish->domains;
+    uint64_t version = writer_guard(domains->writer) + 1;
+    struct change *change =
+        change_new_entities(domains, decision->entities, decision->entity_count, version);
+    change->references++;
+    struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
+    batch_add_entities(batch, change, wish->source != NULL);
+    if (domains->options.refresh_interval == 0)
+        follow_trim(domains, batch);
+    change_submit(change, batch);
+    return change;
 }
 
 /* One commit with all that the decision means. */
@@ -103,7 +120,8 @@ decide_and_submit(struct wish *wish, struct domain_decision *decision, struct ch
     if (refusal != NULL)
         return refusal;
     if (decision->what != DOMAIN_UNCHANGED) {
-        *change = submit_decision(wish, decision);
+        *change = decision->what == ENTITIES_CHANGED ? submit_entities(wish, decision)
+                                                     : submit_decision(wish, decision);
         return NULL;
     }
     struct domain *current = book_find_name(&domains->newest, wish->name);
@@ -191,7 +209,7 @@ wish_try(struct wish *wish, struct domain_decision *decision)
     err = wait_durable(domains, ticket, wish->arena);
     if (err == NULL && change != NULL)
         err = wait_told(change, wish->arena);
-    if (err == NULL && change != NULL)
+    if (err == NULL && change != NULL && change->domain != NULL)
         wish->changed = domain_take(change->domain);
     if (change != NULL)
         change_drop(change);

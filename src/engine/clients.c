@@ -27,6 +27,34 @@ decide_start(void *context, struct step *step)
     return err;
 }
 
+static bool
+duration_is_set(const Google__Protobuf__Duration *duration)
+{
+    return duration != NULL && (duration->seconds != 0 || duration->nanos != 0);
+}
+
+/* The first decision, unless it waits for something: or for the signalled run its next one. */
+static size_t
+foresee_start(void *context, const struct run *run, const STORED(CurrentRecord) *current,
+              struct foreseen *tasks)
+{
+    const struct start_command *command = ((const struct start_wish *)context)->command;
+    const API(StartWorkflowExecutionRequest) *request = command->request;
+    bool is_open =
+        current != NULL &&
+        current->close_status ==
+            API_VALUE(WORKFLOW_EXECUTION_CLOSE_STATUS__WORKFLOW_EXECUTION_CLOSE_STATUS_INVALID);
+    if (is_open)
+        return command->signal == NULL ? 0 : shard_foresee_decision(run, tasks);
+    if (command->parent != NULL || request->task_list == NULL ||
+        duration_is_set(request->delay_start) || request->first_run_at != NULL ||
+        request->cron_schedule[0] != '\0')
+        return 0;
+    tasks[0] = (struct foreseen){
+        .type = TASK_DECISION, .kind = LIST_NORMAL, .list = request->task_list->name};
+    return 1;
+}
+
 struct error *
 engine_step_start(struct engine *engine, const char *domain_id, struct start_wish *wish,
                   struct arena *arena)
@@ -43,6 +71,7 @@ engine_step_start(struct engine *engine, const char *domain_id, struct start_wis
                               .may_signal = wish->command->signal != NULL,
                               .range_id = wish->range_id,
                               .is_call = wish->is_call,
+                              .foresee = foresee_start,
                               .decide = decide_start,
                               .context = wish};
     return engine_step(engine, &step, arena);
@@ -71,6 +100,13 @@ decide_signal(void *context, struct step *step)
     return command_signal(step, context);
 }
 
+size_t
+engine_foresee_decision(void *context, const struct run *run, const STORED(CurrentRecord) *current,
+                        struct foreseen *tasks)
+{
+    return shard_foresee_decision(run, tasks);
+}
+
 struct error *
 engine_signal(struct engine *engine, const char *domain_id,
               const API(SignalWorkflowExecutionRequest) *request, struct arena *arena)
@@ -79,6 +115,7 @@ engine_signal(struct engine *engine, const char *domain_id,
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
                               .is_call = true,
+                              .foresee = engine_foresee_decision,
                               .decide = decide_signal,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);
@@ -99,6 +136,7 @@ engine_request_cancel(struct engine *engine, const char *domain_id,
                                       run_of(request->workflow_execution)},
                               .needs_run = true,
                               .is_call = true,
+                              .foresee = engine_foresee_decision,
                               .decide = decide_request_cancel,
                               .context = (void *)request};
     return engine_step(engine, &step, arena);

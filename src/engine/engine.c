@@ -92,6 +92,7 @@ open_on_loop(void *argument)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = options->tasks,
+        .claims = options->claims,
         .lists = options->lists,
         .search = options->search,
         .archive = options->archive,

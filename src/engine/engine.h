@@ -41,6 +41,7 @@ struct engine_options {
     const struct log *log;
     struct metrics *metrics;
     struct task_port tasks;
+    struct claim_port claims;    /* may be empty */
     struct visible_port lists;   /* may be empty */
     struct search_port search;   /* may be empty */
     struct archive_port archive; /* may be empty */

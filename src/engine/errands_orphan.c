@@ -46,7 +46,9 @@ look_parent(void *context, const struct run *run, const STORED(CurrentRecord) *c
     struct cluster_attribute attribute =
         cluster_attribute_of(run->core->active_cluster_selection_policy);
     view->is_parent_elsewhere =
-        domain != NULL && domain_active(domain, &attribute, options->group).status != ACTIVE_HERE;
+        domain != NULL &&
+        domains_active_run(options->domains, domain, &attribute, run_last_version(run)).status !=
+            ACTIVE_HERE;
 }
 
 static struct error *

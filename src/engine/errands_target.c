@@ -138,7 +138,9 @@ start_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
         keys[i] = row->partition_config[i]->key;
         values[i] = row->partition_config[i]->value;
     }
-    struct start_command command = {.request = row->start,
+    const API(SignalWithStartWorkflowExecutionRequest) *signal = row->signal_with_start;
+    struct start_command command = {.request = signal == NULL ? row->start : signal->start_request,
+                                    .signal = signal,
                                     .partition_keys = keys,
                                     .partition_values = values,
                                     .partition_count = count,
@@ -150,7 +152,7 @@ start_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
 static struct error *
 ask_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
 {
-    if (wish->kind == ERRAND_START_CHILD)
+    if (wish->kind == ERRAND_START_CHILD || wish->kind == ERRAND_REQUEST)
         return start_here(engine, wish, arena);
     bool may_be_there = wish->kind == ERRAND_SIGNAL && wish->asked_time != 0;
     bool was_there = false;
@@ -182,7 +184,7 @@ find_abroad(const struct errand_walk *walk, const struct errand_wish *wish, cons
     const struct domain *domain = domains_find_id(options->domains, wish->target.domain_id);
     if (err->kind == ERR_ENTITY_NOT_EXISTS && wish->has_policy && domain != NULL) {
         struct cluster_attribute attribute = cluster_attribute_of(wish->policy);
-        cluster = domain_active(domain, &attribute, options->group).cluster_name;
+        cluster = domains_active_run(options->domains, domain, &attribute, -1).cluster_name;
     }
     bool is_elsewhere = cluster[0] != '\0' && strcmp(cluster, options->group->current->name) != 0;
     return is_elsewhere ? arena_text(walk->arena, cluster) : NULL;
@@ -209,20 +211,26 @@ make_request(const struct errand_wish *wish, struct arena *arena)
 }
 
 struct error *
-errand_ask(struct errand_walk *walk, struct errand_wish *wish)
+errand_follow(struct errand_walk *walk, struct errand_wish *wish, struct error *refusal)
 {
     const struct abroad_port *port = &walk->engine->options.abroad;
-    struct error *err = ask_here(walk->engine, wish, walk->arena);
-    const char *cluster = err == NULL || port->send == NULL ? NULL : find_abroad(walk, wish, err);
+    const char *cluster = port->send == NULL ? NULL : find_abroad(walk, wish, refusal);
     if (cluster == NULL)
-        return err;
+        return refusal;
     mark("errand_abroad");
     STORE_API(RunErrandResponse) *response = NULL;
-    err =
+    struct error *err =
         port->send(port->context, cluster, make_request(wish, walk->arena), walk->arena, &response);
     if (err == NULL)
         wish->answer = (struct start_answer){response->run_id, response->is_new};
     return err;
+}
+
+struct error *
+errand_ask(struct errand_walk *walk, struct errand_wish *wish)
+{
+    struct error *err = ask_here(walk->engine, wish, walk->arena);
+    return err == NULL ? NULL : errand_follow(walk, wish, err);
 }
 
 /* --- from elsewhere ---- */
@@ -238,6 +246,7 @@ body_type(enum errand_kind kind)
         return STORED_TYPE(pending_child);
     case ERRAND_CHILD_CLOSED:
     case ERRAND_START_CHILD:
+    case ERRAND_REQUEST:
         return STORED_TYPE(transfer_row);
     default:
         return NULL;
@@ -255,6 +264,9 @@ check_body(const struct errand_wish *wish, struct arena *arena)
         is_whole = row->start != NULL && row->parent != NULL &&
                    row->parent->workflow_execution != NULL &&
                    strcmp(row->start->workflow_id, wish->target.workflow_id) == 0;
+    else if (wish->kind == ERRAND_REQUEST)
+        is_whole = row->signal_with_start != NULL ? row->signal_with_start->start_request != NULL
+                                                  : row->start != NULL;
     return is_whole ? NULL : error_new(arena, ERR_BAD_REQUEST, "The errand says not what to do.");
 }
 

@@ -29,3 +29,36 @@ engine_apply_foreign(struct engine *engine, const struct foreign_events *events,
     struct error *err = route_to_shard(number, apply_on_loop, &call, arena);
     return err != NULL ? err : call.err;
 }
+
+struct list_call {
+    struct shard *shard;
+    const struct cluster *cluster;
+    struct slice from;
+    size_t count_max;
+    struct arena *arena;
+    struct listed_runs *listed;
+    struct error *err;
+};
+
+static void
+list_on_loop(void *argument)
+{
+    struct list_call *call = argument;
+    call->err = shard_list_runs(call->shard, call->cluster, call->from, call->count_max,
+                                call->arena, call->listed);
+}
+
+struct error *
+engine_list_runs(struct engine *engine, uint32_t shard, const struct cluster *cluster,
+                 struct slice from, size_t count_max, struct arena *arena,
+                 struct listed_runs *listed)
+{
+    struct list_call call = {.shard = engine->shards[shard],
+                             .cluster = cluster,
+                             .from = from,
+                             .count_max = count_max,
+                             .arena = arena,
+                             .listed = listed};
+    struct error *err = route_to_shard(shard, list_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}

@@ -57,6 +57,15 @@ must_use struct error *engine_reapply(struct engine *engine, const struct run_ke
                                       API(HistoryEvent) *const *events, size_t count,
                                       struct arena *arena);
 
+/* --- for a cluster that was away ---------------------------------------------------------------
+ */
+
+/* The runs of a shard and how far their histories are: shard_list_runs, from any loop. */
+must_use struct error *engine_list_runs(struct engine *engine, uint32_t shard,
+                                        const struct cluster *cluster, struct slice from,
+                                        size_t count_max, struct arena *arena,
+                                        struct listed_runs *listed);
+
 /* --- what cannot be applied ---------------------------------------------------------------------
  */
 

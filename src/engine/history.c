@@ -81,13 +81,3 @@ history_page_cut(struct history_page *page, size_t nodes_max)
     page->count = nodes_max;
     page->next_event_id = page->node[nodes_max - 1].next_event_id;
 }
-
-void
-engine_recall_history(struct shard *shard, struct arena *arena, struct decision_start *start)
-{
-    struct history_range_wanted wanted = {.line = start->line,
-                                          .from_event_id = start->first_event_id,
-                                          .to_event_id = start->next_event_id};
-    if (!shard_recall_history(shard, &wanted, arena, &start->recent))
-        start->recent = (struct history_page){0};
-}

@@ -24,9 +24,9 @@ must_use struct error *engine_look(struct engine *engine, const struct run_key *
 must_use struct error *engine_look_surely(struct engine *engine, const struct run_key *key,
                                           look_function *look, void *context, struct arena *arena);
 
-/* The history of a decision that was started in a durable step, if the shard has it at hand. On the
- * shard's loop; does not yield. */
-void engine_recall_history(struct shard *shard, struct arena *arena, struct decision_start *start);
+/* The run's next decision, for a step that will schedule it if none is pending. */
+size_t engine_foresee_decision(void *context, const struct run *run,
+                               const STORED(CurrentRecord) *current, struct foreseen *tasks);
 
 /* Does what a row of the outbox asks for on other workflows (errands.c). Yields. */
 must_use struct error *engine_run_errand(void *engine, struct errand *errand, struct arena *arena);
@@ -53,6 +53,7 @@ enum errand_kind {
     ERRAND_PARENT_KNOWS = 4, /* nothing: the child gets its first decision */
     ERRAND_CHILD_CLOSED = 5, /* TransferRow, with the close event */
     ERRAND_START_CHILD = 6,  /* TransferRow, with start, parent, partition_config */
+    ERRAND_REQUEST = 7,      /* TransferRow, as it was accepted */
 };
 struct errand_wish {
     enum errand_kind kind;
@@ -68,6 +69,10 @@ struct errand_wish {
 /* Asks, as a step of the target; if the target is active in another cluster, there
  * (errands_target.c). */
 must_use struct error *errand_ask(struct errand_walk *walk, struct errand_wish *wish);
+/* The second half of that: the target was asked, and refused; if it named another cluster, what
+ * came of it there, else the refusal. */
+must_use struct error *errand_follow(struct errand_walk *walk, struct errand_wish *wish,
+                                     struct error *refusal);
 /* Is the run that was asked not there, or has it ended? Then there is nothing left to do. */
 bool errand_is_void(const struct error *err);
 /* Starts a child, tells its parent, gives it its first decision (errands_child.c). */

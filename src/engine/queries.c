@@ -28,7 +28,7 @@ is_active_here(const struct engine_options *options, const STORED(RunRecord) *co
     struct cluster_attribute attribute = cluster_attribute_of(policy);
     if (domain == NULL)
         return true;
-    enum active_status status = domain_active(domain, &attribute, options->group).status;
+    enum active_status status = domains_active_run(options->domains, domain, &attribute, -1).status;
     return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 
@@ -93,6 +93,7 @@ engine_query_view(struct engine *engine, const struct run_key *key, bool is_stro
 /* --- a completed decision ---- */
 
 struct completion_call {
+    const struct engine *engine;
     struct shard *shard;
     const struct run_key *key;
     const struct complete_command *command;
@@ -138,6 +139,39 @@ decide_complete_decision(void *context, struct step *step)
     return NULL;
 }
 
+static bool
+is_own_domain(const struct completion_call *call,
+              const API(ScheduleActivityTaskDecisionAttributes) *wish)
+{
+    const struct domain *domain =
+        domains_find_id(call->engine->options.domains, call->key->domain_id);
+    return wish->domain[0] == '\0' || (domain != NULL && strcmp(wish->domain, domain->name) == 0);
+}
+
+/* Activities of the run's own domain that the decisions schedule. */
+static size_t
+foresee_activities(void *context, const struct run *run, const STORED(CurrentRecord) *current,
+                   struct foreseen *tasks)
+{
+    const struct completion_call *call = context;
+    const API(RespondDecisionTaskCompletedRequest) *request = call->command->request;
+    size_t count = 0;
+    for (size_t i = 0; i < request->n_decisions && count < FORESEEN_MAX; i++) {
+        if (request->decisions[i]->attributes_case !=
+            API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES))
+            continue;
+        const API(ScheduleActivityTaskDecisionAttributes) *wish =
+            request->decisions[i]->schedule_activity_task_decision_attributes;
+        if (wish->request_local_dispatch || wish->task_list == NULL || !is_own_domain(call, wish))
+            continue;
+        tasks[count++] = (struct foreseen){.type = TASK_ACTIVITY,
+                                           .kind = LIST_NORMAL,
+                                           .list = wish->task_list->name,
+                                           .activity_id = wish->activity_id};
+    }
+    return count;
+}
+
 /* The answer that fits the query; one that is too large is a failure that says so. */
 static const API(WorkflowQueryResult) *
 find_result(struct completion_call *call, const struct run_query *query)
@@ -174,12 +208,15 @@ static void
 complete_on_loop(void *argument)
 {
     struct completion_call *call = argument;
-    struct shard_step step = {
-        .key = *call->key, .needs_run = true, .decide = decide_complete_decision, .context = call};
+    struct shard_step step = {.key = *call->key,
+                              .needs_run = true,
+                              .foresee = foresee_activities,
+                              .decide = decide_complete_decision,
+                              .context = call};
     list_init(&call->taken);
     call->err = shard_step(call->shard, &step, call->arena);
     if (call->err == NULL && call->answer->has_started_decision)
-        engine_recall_history(call->shard, call->arena, &call->answer->start);
+        shard_recall_decision(call->shard, call->arena, &call->answer->start);
     settle_queries(call);
 }
 
@@ -189,7 +226,8 @@ engine_complete_decision(struct engine *engine, const struct run_key *key,
                          struct complete_answer *answer)
 {
     uint32_t number = engine_shard_of(engine, key->workflow_id);
-    struct completion_call call = {.shard = engine->shards[number],
+    struct completion_call call = {.engine = engine,
+                                   .shard = engine->shards[number],
                                    .key = key,
                                    .command = command,
                                    .answer = answer,

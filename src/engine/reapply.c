@@ -38,7 +38,9 @@ look_version(void *context, const struct run *run, const STORED(CurrentRecord) *
     *(int64_t *)context = run_last_version(run);
 }
 
-/* The current run is closed: it begins again from its last decision. A repeat is the same reset. */
+/* The current run is closed: it begins again from its last decision. A repeat is the same reset.
+ * One that cannot be reset (its children go on without it) never can: then the report of what lost
+ * has the events, and nobody else. */
 static struct error *
 reset_current(struct engine *engine, const struct run_key *key, struct reapply_wish *wish,
               struct arena *arena)
@@ -56,7 +58,12 @@ reset_current(struct engine *engine, const struct run_key *key, struct reapply_w
         wish->answer.run_id);
     const char *run_id;
     mark("reset_for_reapplication");
-    return engine_reset(engine, key->domain_id, request, arena, &run_id);
+    struct error *err = engine_reset(engine, key->domain_id, request, arena, &run_id);
+    if (err == NULL || err->kind != ERR_BAD_REQUEST)
+        return err;
+    wish->answer.reset_event_id = 0;
+    wish->answer.is_dropped = true;
+    return NULL;
 }
 
 struct error *
@@ -77,6 +84,8 @@ engine_reapply(struct engine *engine, const struct run_key *key, API(HistoryEven
         if (err != NULL || wish.answer.reset_event_id == 0)
             break;
         err = reset_current(engine, key, &wish, arena);
+        if (wish.answer.is_dropped)
+            break;
     }
     if (err == NULL && wish.answer.reset_event_id != 0)
         return error_new(arena, ERR_UNAVAILABLE, "The run closes again and again.");
@@ -173,7 +182,7 @@ hand_on(struct errand_walk *walk, const events_t *events)
         return NULL; /* nobody goes on with it */
     struct cluster_attribute attribute = {home.scope, home.name};
     struct active_cluster active =
-        domain_active_run(domain, &attribute, home.last_version, options->group);
+        domains_active_run(options->domains, domain, &attribute, home.last_version);
     if (active.status == ACTIVE_HERE)
         return engine_reapply(walk->engine, &walk->source, events->items, events->count,
                               walk->arena);

@@ -6,9 +6,11 @@
  * repeat.
  *
  * What the run that is there does not allow is dropped, since nobody waits for an answer. While the
- * domain is active in another cluster the request is held. A domain that is not known may only not
+ * domain is active in another cluster the request is held, unless it is active in several: then it
+ * is done in the cluster of the workflow. A domain that is not known may only not
  * have been heard of yet. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -118,6 +120,22 @@ tell_refused(const struct errand_walk *walk, const struct start_command *command
              log_text("request-id", command->request->request_id), log_error(err));
 }
 
+/* Where the workflow is active elsewhere: of a domain that is active in several clusters it may
+ * never be here, so the request goes there, where a repeat is known by its id. Else it is held. */
+static struct error *
+follow_home(struct errand_walk *walk, struct error *refusal)
+{
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    const struct domain *domain = domains_find_id(walk->engine->options.domains, row->domain_id);
+    struct errand_wish wish = {.kind = ERRAND_REQUEST,
+                               .target = {row->domain_id, row->workflow_id, ""},
+                               .body = &row->base};
+    if (domain != NULL && domain_is_active_active(domain))
+        return errand_follow(walk, &wish, refusal);
+    mark("accepted_held");
+    return refusal;
+}
+
 struct error *
 errand_do_request(struct errand_walk *walk)
 {
@@ -138,8 +156,8 @@ errand_do_request(struct errand_walk *walk)
         return NULL;
     }
     if (err->kind == ERR_DOMAIN_NOT_ACTIVE)
-        mark("accepted_held");
-    if (!is_refused(err, row))
+        err = follow_home(walk, err);
+    if (err == NULL || !is_refused(err, row))
         return err;
     tell_refused(walk, &command, err);
     return NULL;

@@ -35,6 +35,9 @@ decide_start_decision(void *context, struct step *step)
 static bool
 is_of_list(const struct step *step, const struct task *task)
 {
+#ifdef CADENZA_PLANT_task_of_any_list
+    return true;
+#endif
     const STORED(PendingActivity) *activity =
         run_find_activity(mutation_run(step->mutation), task->schedule_id);
     return activity == NULL || activity->task_list == NULL ||
@@ -67,7 +70,7 @@ start_on_loop(void *argument)
     struct start_task_wish *wish = call->wish;
     call->err = shard_step(wish->shard, call->step, call->arena);
     if (call->err == NULL && wish->decision != NULL)
-        engine_recall_history(wish->shard, call->arena, wish->decision);
+        shard_recall_decision(wish->shard, call->arena, wish->decision);
 }
 
 static struct error *
@@ -196,6 +199,7 @@ struct report_wish {
     const struct activity_report *report;
     struct error *(*command)(struct step *step, const struct activity_report *report);
     bool *is_cancel_requested;
+    bool is_end; /* the run hears of it */
 };
 
 static struct error *
@@ -213,6 +217,8 @@ report_activity(struct engine *engine, const struct run_key *key, struct report_
 {
     struct shard_step step = {
         .key = *key, .needs_run = true, .decide = decide_report, .context = &wish};
+    if (wish.is_end)
+        step.foresee = engine_foresee_decision;
     return engine_step(engine, &step, arena);
 }
 
@@ -220,7 +226,8 @@ struct error *
 engine_complete_activity(struct engine *engine, const struct run_key *key,
                          const struct activity_report *report, struct arena *arena)
 {
-    struct report_wish wish = {.report = report, .command = command_complete_activity};
+    struct report_wish wish = {
+        .report = report, .command = command_complete_activity, .is_end = true};
     return report_activity(engine, key, wish, arena);
 }
 
@@ -236,7 +243,8 @@ struct error *
 engine_cancel_activity(struct engine *engine, const struct run_key *key,
                        const struct activity_report *report, struct arena *arena)
 {
-    struct report_wish wish = {.report = report, .command = command_cancel_activity};
+    struct report_wish wish = {
+        .report = report, .command = command_cancel_activity, .is_end = true};
     return report_activity(engine, key, wish, arena);
 }
 

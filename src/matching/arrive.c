@@ -23,8 +23,8 @@ try_sync_match(struct task_list *list, struct offer *offer)
     return true;
 }
 
-static bool
-must_store(const struct task_list *list)
+bool
+list_must_store(const struct task_list *list)
 {
     struct dynamic_filter filter = list_filter(list);
     const struct dynamic *dynamic = list->place->matching->options.dynamic;
@@ -36,7 +36,7 @@ static void
 place_offer(struct task_list *list, struct offer *offer)
 {
     list_know(list, offer);
-    if (must_store(list)) {
+    if (list_must_store(list)) {
         backlog_push(list, offer);
         return;
     }
@@ -178,8 +178,14 @@ list_poll(struct task_list *list, struct poll *poll)
         poll_go_home(poll, POLL_EMPTY);
         return;
     }
-    timer_start(&poll->timer, poll_deadline(list, poll));
+    poll_start_timer(list, poll);
     list_dispatch(list);
+}
+
+void
+poll_start_timer(struct task_list *list, struct poll *poll)
+{
+    timer_start(&poll->timer, poll_deadline(list, poll));
 }
 
 /* A sticky list belongs to one worker. When its last poll is withdrawn the worker is gone: what

@@ -217,6 +217,11 @@ struct loop *place_loop(const struct place *place);
 void matching_send(struct matching *matching, struct loop *to, struct letter *letter);
 void letter_arrived(struct matching *matching);
 void matching_count(struct counter *counter, uint64_t amount);
+struct place *place_here(struct matching *matching);
+/* False: the mailbox is full. */
+bool matching_try_send(struct matching *matching, struct loop *to, struct letter *letter);
+/* A recall that came while its poll was claimed goes home behind it. */
+void poll_return_recall(struct poll *poll);
 
 /* --- list.c: all on the list's loop, no yield ----------------------------------------------------
  */
@@ -242,6 +247,12 @@ void list_withdraw(struct task_list *list, struct poll *poll);
 void list_set_rate(struct task_list *list);
 /* Waits until it is known what the store holds, or that it does not say. Yields. */
 void list_wait_loaded(struct task_list *list);
+/* Has a new task to be stored before it may go? */
+bool list_must_store(const struct task_list *list);
+/* The poll comes back empty when its time is over. */
+void poll_start_timer(struct task_list *list, struct poll *poll);
+/* The task that a token was taken for does not come. */
+void list_return_token(struct task_list *list);
 /* May a task go now? If not, the list will try again when it may. */
 bool list_has_token(struct task_list *list);
 /* Gives an offer that is in no list to the first poll. */

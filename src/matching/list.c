@@ -356,6 +356,13 @@ list_has_token(struct task_list *list)
 }
 
 void
+list_return_token(struct task_list *list)
+{
+    if (list->type == TASK_ACTIVITY)
+        limit_return(&list->limit);
+}
+
+void
 list_match(struct task_list *list, struct offer *offer)
 {
     check(list->poll_count > 0 && list_is_empty(&offer->node));

@@ -56,7 +56,7 @@ place_loop(const struct place *place)
     return loop_at((unsigned)(place - place->matching->places));
 }
 
-static struct place *
+struct place *
 place_here(struct matching *matching)
 {
     return &matching->places[loop_index(loop_self())];
@@ -82,7 +82,7 @@ matching_send(struct matching *matching, struct loop *to, struct letter *letter)
     loop_post_answer(to, letter);
 }
 
-static bool
+bool
 matching_try_send(struct matching *matching, struct loop *to, struct letter *letter)
 {
     atomic_fetch_add(&matching->travelling, 1);
@@ -327,8 +327,11 @@ matching_poll(struct matching *matching, struct poll *poll)
     poll->task = NULL;
     poll->task_arena = NULL;
     poll->failure = NULL;
+    poll->start = NULL;
+    poll->request_id = NULL;
     poll->backlog = poll->waited = 0;
     poll->is_parked = poll->is_recalled = poll->is_ended = false;
+    poll->is_claimed = poll->is_withdrawn = poll->has_recall = false;
     list_init(&poll->node);
     poll->letter.deliver = poll_delivered;
     if (place_is_here(place)) {
@@ -361,6 +364,16 @@ recall_delivered(struct letter *letter)
         list_withdraw(list, poll);
         return;
     }
+    if (poll->is_claimed) {
+        poll->is_withdrawn = poll->has_recall = true;
+        return;
+    }
+    poll_return_recall(poll);
+}
+
+void
+poll_return_recall(struct poll *poll)
+{
     poll->recall.deliver = recall_came_home;
     loop_post_answer(poll->home, &poll->recall); /* still the same letter: counted once */
 }
@@ -374,6 +387,8 @@ matching_withdraw(struct matching *matching, struct poll *poll)
     if (place_is_here(place)) {
         if (poll->is_parked)
             list_withdraw(poll->owner, poll);
+        else if (poll->is_claimed)
+            poll->is_withdrawn = true;
         return;
     }
     if (poll->is_recalled)

@@ -16,6 +16,7 @@
 #include "config/dynamic.h"
 #include "fiber/loop.h"
 #include "fiber/timer.h"
+#include "route/claim.h"
 #include "route/task.h"
 #include "store/store.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
@@ -75,7 +76,7 @@ must_use bool matching_add(struct matching *matching, const struct task *task);
 
 /* Why a poll comes back. */
 enum poll_end {
-    POLL_MATCHED,   /* `task` is set: the door records its start */
+    POLL_MATCHED,   /* `task` is set: the door records its start, unless `start` tells of it */
     POLL_EMPTY,     /* its time is over, or the server drains */
     POLL_WITHDRAWN, /* the door asked for it */
     POLL_FAILED,    /* no room, or the store failed: `failure` says why */
@@ -99,8 +100,11 @@ struct poll {
     /* Filled when it comes back. */
     struct task *task;        /* in task_arena */
     struct arena *task_arena; /* the door's: freed by it */
-    int64_t backlog;          /* tasks that wait, about */
-    int64_t waited;           /* ns between poll and match */
+    /* Where it was claimed: the id of the start, and what is known of it; NULL: it is in doubt. */
+    const char *request_id;
+    void *start;
+    int64_t backlog; /* tasks that wait, about */
+    int64_t waited;  /* ns between poll and match */
     const char *failure;
     /* matching's own; of the loop that the poll is on now. */
     struct letter letter; /* to the list, and back */
@@ -112,6 +116,8 @@ struct poll {
     int32_t partition; /* that it was given to */
     enum poll_end end;
     bool is_parked;
+    bool is_claimed;               /* kept for a task that is about to be (claim.c) ... */
+    bool is_withdrawn, has_recall; /* ... and was withdrawn meanwhile, by the recall or without */
     /* Of its home loop alone. */
     struct letter recall; /* withdraws it */
     bool is_recalled;     /* the recall is on its way, or arrived */
@@ -131,6 +137,12 @@ void matching_return(struct matching *matching, const struct task *task);
  * calls either this or matching_return, once for each matched poll; a stored task of which neither
  * was told is offered again after a minute, and found started then. Any loop; no yield. */
 void matching_finish(struct matching *matching, const struct task *task);
+
+/* Asks for a poll that waits, for a task that is about to be; see route/claim.h. Any loop; no
+ * yield.
+ */
+enum claim_end matching_claim(struct matching *matching, struct claim *claim);
+void matching_end_claim(struct matching *matching, struct claim *claim);
 
 /* Takes a query: it goes to the next poll of its list, before tasks, until `expiry_time`. It is
  * never stored and never passed on to another list. What becomes of it the door that gets it tells

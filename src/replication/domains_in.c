@@ -96,15 +96,38 @@ observe_latency(struct peer *peer, const ADMIN(ReplicationTask) *task, struct ar
     histogram_observe(peer->latency, latency > 0 ? latency : 0);
 }
 
+/* Rows of the entity table; they stand beside the tasks, so the place stays. */
+static struct error *
+apply_entities(struct peer *peer, const ADMIN(ReplicationMessages) *messages, struct arena *arena)
+{
+    size_t count = messages->n_entity_records;
+    struct entity_records rows = {arena_zalloc(arena, count, sizeof *rows.records), 0};
+    for (size_t i = 0; i < count; i++) {
+        STORED(EntityRecord) *row = NULL;
+        struct error *err = message_decode(arena, STORED_TYPE(entity_record),
+                                           presence_read_bytes(messages->entity_records[i]), &row);
+        if (err != NULL) /* of a version to come: it is told again with its next change */
+            log_warn(peer->in->options.log, "A row of a peer's entity table cannot be read.",
+                     log_text("source-cluster", peer->cluster->name), log_error(err));
+        else
+            rows.records[rows.count++] = row;
+    }
+    peer->unstored += rows.count > 0;
+    return domains_apply_entities(peer->in->options.domains, peer->cluster->name, &rows, arena);
+}
+
 /* Applies in order; the place moves with each message that is done. */
 static struct error *
 apply(struct peer *peer, const ADMIN(ReplicationMessages) *messages, struct arena *arena)
 {
     const struct domains_in *in = peer->in;
     counter_add(peer->fetched, messages->n_replication_tasks);
+    struct error *err = apply_entities(peer, messages, arena);
+    if (err != NULL)
+        return err;
     for (size_t i = 0; i < messages->n_replication_tasks; i++) {
         const ADMIN(ReplicationTask) *task = messages->replication_tasks[i];
-        struct error *err = domains_apply(in->options.domains, peer->cluster->name, task, arena);
+        err = domains_apply(in->options.domains, peer->cluster->name, task, arena);
         if (err != NULL)
             return err;
         peer->place = task->source_task_id;
@@ -189,7 +212,7 @@ peer_round(struct peer *peer, struct arena *arena)
     if (err != NULL)
         return error_wrap(err, "asking cluster %s", peer->cluster->name);
     err = apply(peer, messages, arena);
-    bool is_idle = messages->n_replication_tasks == 0;
+    bool is_idle = messages->n_replication_tasks == 0 && messages->n_entity_records == 0;
     if (err == NULL)
         err = store_place(peer, is_idle, arena);
     if (err == NULL && is_idle) {

@@ -41,7 +41,27 @@ position_of(const struct poll *poll)
     return position < 0 ? 0 : (uint64_t)position;
 }
 
-/* Adds the changes of global domains; *after is how far the answer reaches. */
+/* Adds rows of the entity table; how many bytes. */
+static size_t
+add_entities(struct poll *poll, const STORED(DomainChange) *change)
+{
+    ADMIN(ReplicationMessages) *messages = poll->messages;
+    size_t bytes = 0, count = messages->n_entity_records + change->n_entities;
+    ProtobufCBinaryData *records = arena_zalloc(poll->arena, count, sizeof *records);
+    if (messages->n_entity_records > 0)
+        memcpy(records, messages->entity_records, messages->n_entity_records * sizeof *records);
+    messages->entity_records = records;
+    for (size_t i = 0; i < change->n_entities; i++) {
+        STORED(EntityRecord) told = *change->entities[i];
+        told.notification_version = 0; /* it is this cluster's own */
+        struct slice encoded = message_encode(poll->arena, &told.base);
+        records[messages->n_entity_records++] = presence_make_bytes(encoded);
+        bytes += encoded.length;
+    }
+    return bytes;
+}
+
+/* Adds the changes of global domains and of entities; *after is how far the answer reaches. */
 static void
 add_messages(struct poll *poll, const struct domain_changes *changes, uint64_t *after)
 {
@@ -53,6 +73,10 @@ add_messages(struct poll *poll, const struct domain_changes *changes, uint64_t *
     for (size_t i = 0; i < changes->count && bytes < BYTES_MAX; i++) {
         check(changes->version[i] > *after || i == 0); /* i == 0: it may begin anew */
         *after = changes->version[i];
+        if (changes->change[i]->record == NULL) {
+            bytes += add_entities(poll, changes->change[i]);
+            continue;
+        }
         if (!changes->change[i]->record->domain->is_global_domain)
             continue;
         ADMIN(ReplicationTask) *task = domain_replication_task(changes->change[i], poll->arena);
@@ -71,7 +95,8 @@ read_messages(struct poll *poll)
     uint64_t after = position_of(poll);
     struct domain_changes changes;
     bool has_ended = false;
-    while (poll->messages->n_replication_tasks == 0 && !has_ended) {
+    while (poll->messages->n_replication_tasks == 0 && poll->messages->n_entity_records == 0 &&
+           !has_ended) {
         struct error *err = domains_read_log(poll->domains, after, MESSAGES_MAX, poll->deadline,
                                              poll->arena, &changes);
         if (err != NULL)

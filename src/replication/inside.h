@@ -37,6 +37,7 @@ struct error *replication_read_dlq(struct rpc_call *call);
 struct error *replication_purge_dlq(struct rpc_call *call);
 struct error *replication_merge_dlq(struct rpc_call *call);
 struct error *replication_describe_peers(struct rpc_call *call);
+struct error *replication_list_runs(struct rpc_call *call);
 
 /* The same calls for messages about runs (runs_dlq.c); the count adds its entries. */
 struct error *runs_dlq_count(struct rpc_call *call);

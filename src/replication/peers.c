@@ -16,6 +16,8 @@ show(const struct cluster *cluster, const struct peer_state *state, struct arena
     if (state == NULL)
         return peer;
     peer->heard_nanoseconds = state->heard;
+    peer->waiting = (int64_t)state->waiting;
+    peer->oldest_nanoseconds = state->oldest;
     peer->is_away = state->failure != NULL;
     if (state->failure != NULL)
         peer->failure = (char *)state->failure;

@@ -30,6 +30,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("MergeDLQMessages"), replication_merge_dlq},
     {"/cadenza.admin.v1.ReplicationAPI/DescribePeers", replication_describe_peers},
     {"/cadenza.admin.v1.ReplicationAPI/RunErrand", replication_run_errand},
+    {"/cadenza.admin.v1.ReplicationAPI/ListRuns", replication_list_runs},
     {NULL, NULL},
 };
 

@@ -20,6 +20,9 @@ struct replication *replication_new(const struct replication_options *options);
 /* Who follows the runs of the others: operators ask it to apply what was parked. */
 struct runs_in;
 void replication_set_runs(struct replication *replication, struct runs_in *runs);
+/* Lets another cluster read a whole run from here (runs_in_push). Yields. */
+must_use struct error *replication_push(struct replication *replication, const char *target,
+                                        const struct run_key *key, struct arena *arena);
 /* Wakes long polls, which then answer empty; for draining. */
 void replication_drain(struct replication *replication);
 void replication_free(struct replication *replication);

@@ -61,6 +61,7 @@ struct stream {
     struct list items; /* rows rising */
     struct list markers;
     int64_t retrieved; /* -1: not begun */
+    int64_t resync_to; /* 0: nothing was dropped */
 };
 
 struct queue {
@@ -154,6 +155,7 @@ need_streams(struct applier *applier, uint32_t count)
         list_init(&streams[i].markers);
         bool is_old = i < applier->stream_count;
         streams[i].retrieved = is_old ? applier->streams[i].retrieved : -1;
+        streams[i].resync_to = is_old ? applier->streams[i].resync_to : 0;
         if (!is_old)
             continue;
         list_splice_back(&streams[i].items, &applier->streams[i].items);
@@ -191,6 +193,39 @@ applier_processed(const struct applier *applier, uint32_t shard)
     const struct item *first = list_entry(stream->items.next, struct item, node);
     int64_t before = first->task->source_task_id - 1;
     return before > 0 ? before : PROCESSED_NOTHING;
+}
+
+size_t
+applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest)
+{
+    *oldest = 0;
+    for (uint32_t i = 0; i < applier->stream_count; i++) {
+        const struct stream *stream = &applier->streams[i];
+        if (list_is_empty(&stream->items))
+            continue;
+        const struct item *first = list_entry(stream->items.next, struct item, node);
+        struct maybe_int64 created = {0};
+        struct error *err =
+            presence_read_timestamp(arena, "creation_time", first->task->creation_time, &created);
+        if (err == NULL && created.is_set && (*oldest == 0 || created.value < *oldest))
+            *oldest = created.value;
+    }
+    return applier->item_count;
+}
+
+int64_t
+applier_resync_to(const struct applier *applier, uint32_t shard)
+{
+    return shard < applier->stream_count ? applier->streams[shard].resync_to : 0;
+}
+
+void
+applier_note_resynced(struct applier *applier, uint32_t shard)
+{
+    struct stream *stream = &applier->streams[shard];
+    check(shard < applier->stream_count && stream->resync_to > 0);
+    stream->retrieved = stream->resync_to;
+    stream->resync_to = 0;
 }
 
 void
@@ -498,7 +533,10 @@ add_messages(struct applier *applier, uint32_t shard, const ADMIN(ReplicationMes
         /* A source whose store went back in time sends again what is under way. */
         add_item(applier, shard, delivery, task);
     }
-    stream->retrieved = messages->last_retrieved_message_id;
+    if (messages->resync_to > 0)
+        stream->resync_to = messages->resync_to;
+    else
+        stream->retrieved = messages->last_retrieved_message_id;
 }
 
 void

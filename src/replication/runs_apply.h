@@ -33,6 +33,14 @@ uint32_t applier_shard_count(const struct applier *applier);
 /* Where to go on, and what needs not come again; -1 and PROCESSED_NOTHING at first. */
 int64_t applier_retrieved(const struct applier *applier, uint32_t shard);
 int64_t applier_processed(const struct applier *applier, uint32_t shard);
+/* Messages that are here and not applied, and when the oldest of them happened, by the clock of the
+ * source; 0: it does not say, or there is none. No yield. */
+size_t applier_waiting(const struct applier *applier, struct arena *arena, int64_t *oldest);
+/* Messages of the shard were dropped before they were read: its runs are to be read, then it goes
+ * on behind this one. 0: none were. */
+int64_t applier_resync_to(const struct applier *applier, uint32_t shard);
+/* They were read. */
+void applier_note_resynced(struct applier *applier, uint32_t shard);
 /* Waits until there is room for more. Yields; returns early when the fiber is cancelled. */
 void applier_wait_room(struct applier *applier);
 
@@ -87,5 +95,10 @@ enum applied apply_marker(const struct apply_world *world, const struct marker_p
  * engine_apply_foreign; as the source says. */
 must_use struct error *apply_range(const struct apply_world *world, const struct foreign_gap *range,
                                    struct arena *arena, bool *is_away);
+/* Reads the runs of a shard of the source and applies what is not here (runs_resync.c). From the
+ * beginning, if it was begun before. Runs that can never be applied are logged and passed over.
+ * Yields. Errors: as the source says, as engine_apply_foreign. */
+must_use struct error *apply_all_runs(const struct apply_world *world, uint32_t shard,
+                                      const struct log *log, struct arena *arena);
 
 #endif

@@ -361,3 +361,13 @@ replication_resend(struct rpc_call *call)
     };
     return runs_in_resend(runs, request->remote_cluster, &range, call->arena);
 }
+
+struct error *
+replication_push(struct replication *replication, const char *target, const struct run_key *key,
+                 struct arena *arena)
+{
+    struct runs_in *runs = atomic_load(&replication->runs);
+    if (runs == NULL)
+        return error_new(arena, ERR_UNAVAILABLE, "No other cluster is followed here yet.");
+    return runs_in_push(runs, target, key, arena);
+}

@@ -19,7 +19,9 @@
 
 #define PATH          "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
 #define DLQ_PATH      "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
+#define RESEND_PATH   "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
 #define CALL_TIMEOUT  (10 * NS_PER_S)
+#define RUN_TIMEOUT   (180 * NS_PER_S) /* for all of a run's events; each page has its own */
 #define PAUSE_MIN     (100 * NS_PER_MS)
 #define PAUSE_MAX     (5 * NS_PER_S)
 #define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
@@ -31,11 +33,13 @@ struct peer {
     struct grpc_client *client;
     struct applier *applier;
     struct fiber *fiber;
-    bool is_away;      /* the last call failed */
-    char failure[256]; /* and why */
-    int64_t heard;     /* when a call last succeeded, by the wall clock; 0: none has */
-    int64_t pause;     /* until the next try */
-    struct counter *fetched, *failed;
+    bool is_away;       /* the last call failed */
+    char failure[256];  /* and why */
+    int64_t heard;      /* when a call last succeeded, by the wall clock; 0: none has */
+    int64_t pause;      /* until the next try */
+    struct arena *echo; /* an answer that is applied once more; NULL: none */
+    const ADMIN(GetReplicationMessagesResponse) *echoed;
+    struct counter *fetched, *failed, *resynced;
 };
 
 struct runs_in {
@@ -55,6 +59,7 @@ make_request(const struct peer *peer, struct arena *arena)
         message_new(arena, ADMIN_TYPE(get_replication_messages_request));
     uint32_t count = applier_shard_count(peer->applier);
     request->cluster_name = (char *)peer->in->options.group->current->name;
+    request->can_resync = true;
     request->tokens = arena_zalloc(arena, count, sizeof request->tokens[0]);
     request->n_tokens = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -75,9 +80,67 @@ rest(int64_t begin, struct arena *arena)
     return next > now ? fiber_sleep(next - now, arena) : NULL;
 }
 
+static struct apply_world
+world_of(const struct peer *peer)
+{
+    const struct runs_in_options *options = &peer->in->options;
+    return (struct apply_world){.engine = options->engine,
+                                .domains = options->domains,
+                                .group = options->group,
+                                .client = peer->client};
+}
+
+/* We were away for so long that messages were dropped: the runs say what they said. */
+static struct error *
+resync(struct peer *peer, struct arena *arena, bool *is_resynced)
+{
+    struct apply_world world = world_of(peer);
+    const struct log *log = peer->in->options.log;
+    struct error *err = NULL;
+    for (uint32_t i = 0; err == NULL && i < applier_shard_count(peer->applier); i++) {
+        if (applier_resync_to(peer->applier, i) == 0)
+            continue;
+        log_info(
+            log, "Changes of a cluster were dropped while this one was away: reading its runs.",
+            log_text("source-cluster", peer->cluster->name), log_number("shard-id", (int64_t)i));
+        err = apply_all_runs(&world, i, log, arena);
+        if (err == NULL) {
+            mark("replication_resynced");
+            counter_add(peer->resynced, 1);
+            applier_note_resynced(peer->applier, i);
+            *is_resynced = true;
+        }
+    }
+    return err;
+}
+
+/* What came before comes again: other answers have overtaken it. */
+static void
+play_echo(struct peer *peer)
+{
+    size_t count;
+    bool has_more;
+    if (peer->echo == NULL || entropy_below(3) != 0)
+        return;
+    mark("replication_answer_again");
+    applier_add(peer->applier, peer->echoed, peer->echo, &count, &has_more);
+    peer->echo = NULL;
+}
+
+static void
+keep_echo(struct peer *peer, const ADMIN(GetReplicationMessagesResponse) *response)
+{
+    unsigned every = peer->in->options.echo;
+    if (every == 0 || peer->echo != NULL || entropy_below(every) != 0)
+        return;
+    peer->echo = arena_new(0);
+    peer->echoed = message_copy(peer->echo, &response->base);
+}
+
 static struct error *
 peer_round(struct peer *peer, struct arena *arena)
 {
+    play_echo(peer);
     applier_wait_room(peer->applier);
     int64_t begin = clock_monotonic();
     ADMIN(GetReplicationMessagesRequest) *request = make_request(peer, arena);
@@ -94,9 +157,14 @@ peer_round(struct peer *peer, struct arena *arena)
     }
     size_t count;
     bool has_more;
+    keep_echo(peer, response);
     applier_add(peer->applier, response, kept, &count, &has_more);
     counter_add(peer->fetched, count);
-    return count == 0 && !has_more ? rest(begin, arena) : NULL;
+    bool is_resynced = false;
+    err = resync(peer, arena, &is_resynced);
+    if (err != NULL || is_resynced || count > 0 || has_more)
+        return err;
+    return rest(begin, arena);
 }
 
 /* --- a fiber per peer ---- */
@@ -164,6 +232,8 @@ start_peer(struct runs_in *in, const struct cluster *cluster)
                                     "Messages that a peer sent.", labels);
     peer->failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",
                                    "Rounds of following a peer that failed.", labels);
+    peer->resynced = metrics_counter(metrics, "replication_shards_resynced",
+                                     "Shards of a peer of which the runs were read.", labels);
     list_push_back(&in->peers, &peer->node);
     latch_add(&in->fibers, 1);
     peer->fiber = fiber_start("runs-in", follow_peer, peer);
@@ -201,6 +271,8 @@ runs_in_stop(struct runs_in *in)
         struct peer *peer = list_entry(node, struct peer, node);
         applier_free(peer->applier);
         grpc_client_free(peer->client);
+        if (peer->echo != NULL)
+            arena_free(peer->echo);
         memory_free(peer);
     }
     memory_free(in);
@@ -211,9 +283,11 @@ runs_in_stop(struct runs_in *in)
 struct operation {
     struct runs_in *in;
     void (*run)(struct operation *operation, const struct peer *peer);
-    const char *source;
+    const char *source; /* the peer that it is about */
     const ADMIN(ReplicationTask) *task;
     const struct foreign_gap *range;
+    const struct run_key *key;
+    int64_t timeout;
     ADMIN(ReplicationTaskInfo) **infos;
     size_t info_count;
     ADMIN(GetDLQReplicationMessagesResponse) **response;
@@ -234,16 +308,6 @@ find_peer(struct operation *operation)
     return NULL;
 }
 
-static struct apply_world
-world_of(const struct peer *peer)
-{
-    const struct runs_in_options *options = &peer->in->options;
-    return (struct apply_world){.engine = options->engine,
-                                .domains = options->domains,
-                                .group = options->group,
-                                .client = peer->client};
-}
-
 static void
 apply_here(struct operation *operation, const struct peer *peer)
 {
@@ -259,6 +323,22 @@ resend_here(struct operation *operation, const struct peer *peer)
     bool is_away;
     struct apply_world world = world_of(peer);
     operation->err = apply_range(&world, operation->range, operation->arena, &is_away);
+}
+
+static void
+push_here(struct operation *operation, const struct peer *peer)
+{
+    struct arena *arena = operation->arena;
+    ADMIN(ResendReplicationTasksRequest) *request =
+        message_new(arena, ADMIN_TYPE(resend_replication_tasks_request));
+    ADMIN(ResendReplicationTasksResponse) *response = NULL;
+    request->domain_id = (char *)operation->key->domain_id;
+    request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)operation->key->workflow_id;
+    request->workflow_execution->run_id = (char *)operation->key->run_id;
+    request->remote_cluster = (char *)peer->in->options.group->current->name;
+    operation->err = rpc_client_call(peer->client, RESEND_PATH, &request->base, arena,
+                                     ADMIN_TYPE(resend_replication_tasks_response), &response);
 }
 
 static void
@@ -284,7 +364,8 @@ operate_here(void *argument)
         operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
     if (peer == NULL || in->is_stopping)
         return;
-    int64_t before = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;
+    int64_t timeout = operation->timeout == 0 ? CALL_TIMEOUT : operation->timeout;
+    int64_t before = fiber_deadline(), latest = clock_monotonic() + timeout;
     latch_add(&in->operations, 1);
     fiber_set_deadline(latest < before ? latest : before);
     operation->run(operation, peer);
@@ -316,10 +397,12 @@ list_here(void *argument)
     list_each(node, &listing->in->peers) {
         const struct peer *peer = list_entry(node, struct peer, node);
         check(listing->count < group->count);
-        listing->states[listing->count++] =
+        struct peer_state *state = &listing->states[listing->count++];
+        *state =
             (struct peer_state){.cluster = peer->cluster,
                                 .failure = peer->is_away ? arena_text(arena, peer->failure) : NULL,
                                 .heard = peer->heard};
+        state->waiting = applier_waiting(peer->applier, arena, &state->oldest);
     }
 }
 
@@ -347,8 +430,24 @@ struct error *
 runs_in_resend(struct runs_in *in, const char *source, const struct foreign_gap *range,
                struct arena *arena)
 {
-    struct operation operation = {
-        .in = in, .run = resend_here, .source = source, .range = range, .arena = arena};
+    struct operation operation = {.in = in,
+                                  .run = resend_here,
+                                  .source = source,
+                                  .range = range,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
+    return operate(&operation);
+}
+
+struct error *
+runs_in_push(struct runs_in *in, const char *target, const struct run_key *key, struct arena *arena)
+{
+    struct operation operation = {.in = in,
+                                  .run = push_here,
+                                  .source = target,
+                                  .key = key,
+                                  .timeout = RUN_TIMEOUT,
+                                  .arena = arena};
     return operate(&operation);
 }
 

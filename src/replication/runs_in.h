@@ -26,6 +26,8 @@ struct runs_in_options {
         *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
     const struct log *log;
     struct metrics *metrics;
+    /* For simulation: one answer in so many is applied once more, some answers later. 0: none. */
+    unsigned echo;
 };
 
 /* Starts following, on loop 0. Never fails: a peer that is away is waited for. */
@@ -43,6 +45,10 @@ must_use struct error *runs_in_apply(struct runs_in *in, const char *source,
  * struct foreign_gap. */
 must_use struct error *runs_in_resend(struct runs_in *in, const char *source,
                                       const struct foreign_gap *range, struct arena *arena);
+/* Lets a peer read a whole run from here and apply it (A-263); what it has already is fine. Errors
+ * beside those above: ERR_ENTITY_NOT_EXISTS, as the peer says it. */
+must_use struct error *runs_in_push(struct runs_in *in, const char *target,
+                                    const struct run_key *key, struct arena *arena);
 /* Asks a peer for what the rows say that it had once (E-072). */
 must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
                                        ADMIN(ReplicationTaskInfo) **infos, size_t count,
@@ -54,6 +60,8 @@ struct peer_state {
     const struct cluster *cluster;
     const char *failure; /* of the last call; NULL: it succeeded, or there was none yet */
     int64_t heard;       /* when one last succeeded, by the wall clock; 0: none has */
+    size_t waiting;      /* messages that it sent and that are not applied */
+    int64_t oldest;      /* when the oldest of them happened, by its clock; 0: none */
 };
 /* All that are followed. */
 must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,

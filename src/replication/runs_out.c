@@ -61,6 +61,7 @@ struct part {
 struct poll {
     struct replication *replication;
     const struct cluster *cluster;
+    bool can_resync; /* it reads the runs if it is told to */
     struct part *parts;
     unsigned part_count;
     vector_of(struct beyond) beyond;
@@ -86,7 +87,7 @@ read_shard(struct part *part, struct asked *asked, size_t *bytes)
         return;
     }
     asked->is_read = true;
-    part->has_tasks = part->has_tasks || asked->page.count > 0;
+    part->has_tasks = part->has_tasks || asked->page.count > 0 || asked->page.resync_to > 0;
     for (size_t i = 0; i < asked->page.count; i++)
         *bytes += asked->page.tasks[i].length;
     asked->wanted.after = (int64_t)asked->page.last;
@@ -201,6 +202,7 @@ page_rest(const struct replication_page *page, struct arena *arena)
     ADMIN(ReplicationMessages) *messages = message_new(arena, ADMIN_TYPE(replication_messages));
     messages->last_retrieved_message_id = (int64_t)page->last;
     messages->has_more = page->has_more;
+    messages->resync_to = (int64_t)page->resync_to;
     messages->sync_shard_status = message_new(arena, ADMIN_TYPE(sync_shard_status));
     messages->sync_shard_status->timestamp = presence_make_timestamp(arena, clock_wall());
     return message_encode(arena, &messages->base);
@@ -249,7 +251,7 @@ is_told(const struct poll *poll, const struct replication_page *page)
     bool has_tasks = poll->has_markers;
     for (unsigned i = 0; i < poll->part_count; i++)
         has_tasks = has_tasks || poll->parts[i].has_tasks;
-    return page->count > 0 || !has_tasks;
+    return page->count > 0 || page->resync_to > 0 || !has_tasks;
 }
 
 static void
@@ -317,6 +319,7 @@ add_token(struct poll *poll, const ADMIN(ReplicationToken) *token)
         .wanted = {.cluster = poll->cluster,
                    .after = token->last_retrieved_message_id,
                    .acknowledged = acknowledged(token),
+                   .can_resync = poll->can_resync,
                    .rows_max = ROWS_MAX,
                    .bytes_max = BYTES_MAX / poll->part_count},
         .part = part,
@@ -364,6 +367,7 @@ replication_get_messages(struct rpc_call *call)
     *poll = (struct poll){
         .replication = replication,
         .cluster = cluster_group_find(group, request->cluster_name),
+        .can_resync = request->can_resync,
         .part_count = loop_count(),
         .parts = arena_zalloc(call->arena, loop_count(), sizeof(struct part)),
         .deadline = wait_until(grpc_call_deadline(call->grpc)),

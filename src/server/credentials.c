@@ -18,7 +18,8 @@ struct credentials {
     struct tls **peers;             /* by cluster; NULL: plain */
     struct access_signer **signers; /* by cluster; NULL: none */
     const struct grpc_live_header **tokens;
-    struct fiber *watcher; /* NULL: there are no certificates */
+    bool *is_stale;        /* by cluster: the key's file cannot be used, which was said */
+    struct fiber *watcher; /* NULL: there are no files */
     struct latch watching;
     bool is_closing;
 };
@@ -108,6 +109,23 @@ renew_tls(struct credentials *credentials, struct tls *tls, const char *whose)
 }
 
 static void
+renew_signer(struct credentials *credentials, size_t index)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    const char *whose = credentials->group->clusters[index].name;
+    struct access_signer *signer = credentials->signers[index];
+    bool is_renewed = false;
+    struct error *err = signer == NULL ? NULL : access_signer_renew(signer, arena, &is_renewed);
+    if (err != NULL && !credentials->is_stale[index] && !credentials->is_closing)
+        log_warn(credentials->log, "A new key for tokens cannot be used; the old one stays.",
+                 log_text("towards", whose), log_error(err));
+    credentials->is_stale[index] = err != NULL;
+    if (is_renewed)
+        log_info(credentials->log, "The key for tokens was read again.",
+                 log_text("towards", whose));
+}
+
+static void
 watch_files(void *argument)
 {
     struct credentials *credentials = argument;
@@ -117,8 +135,10 @@ watch_files(void *argument)
         if (fiber_sleep(LOOK_INTERVAL, arena) != NULL)
             break;
         renew_tls(credentials, credentials->door, "clients");
-        for (size_t i = 0; i < group->count; i++)
+        for (size_t i = 0; i < group->count && !credentials->is_closing; i++) {
             renew_tls(credentials, credentials->peers[i], group->clusters[i].name);
+            renew_signer(credentials, i);
+        }
     }
     latch_done(&credentials->watching);
 }
@@ -129,7 +149,7 @@ start_watching(struct credentials *credentials)
 {
     bool has_files = credentials->door != NULL;
     for (size_t i = 0; i < credentials->group->count; i++)
-        has_files |= credentials->peers[i] != NULL;
+        has_files |= credentials->peers[i] != NULL || credentials->signers[i] != NULL;
     if (!has_files)
         return;
     latch_init(&credentials->watching, 1);
@@ -159,6 +179,7 @@ credentials_open(const struct config *config, const struct cluster_group *group,
     opened->peers = arena_zalloc(opened->arena, group->count, sizeof *opened->peers);
     opened->signers = arena_zalloc(opened->arena, group->count, sizeof *opened->signers);
     opened->tokens = arena_zalloc(opened->arena, group->count, sizeof *opened->tokens);
+    opened->is_stale = arena_zalloc(opened->arena, group->count, sizeof *opened->is_stale);
     struct error *err = open_all(opened, config, arena);
     if (err != NULL) {
         credentials_close(opened);

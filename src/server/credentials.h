@@ -1,8 +1,9 @@
 /* credentials.h - what a server proves itself with: the certificate of its door, those it shows to
  * the other clusters of the group, and the keys that sign the tokens of its calls to them.
  *
- * Certificates are read again when their files change; connections that are open keep theirs. A
- * file that cannot be used is a line in the log, and what was read before stays in use. */
+ * Certificates and keys are read again when their files change; connections that are open keep
+ * their certificates. A file that cannot be used is a line in the log, and what was read before
+ * stays in use. */
 #ifndef CADENZA_SERVER_CREDENTIALS_H
 #define CADENZA_SERVER_CREDENTIALS_H
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
+#include "entity/watchers.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
@@ -50,6 +51,9 @@ struct server {
     struct domains_in *domains_in; /* follows the other clusters */
     struct runs_in *runs_in;       /* and their runs */
     struct skipper *skipper;       /* NULL: time is not skipped */
+    struct entity_types entity_types;
+    /* Calls ask for it from every loop: there once it runs, and until the doors are closed. */
+    _Atomic(struct watchers *) watchers;
 };
 
 static void
@@ -102,6 +106,20 @@ offer_task(void *context, const struct task *task)
     if (atomic_load_explicit(&server->engine, memory_order_acquire) == NULL)
         return false;
     return matching_add(server->matching, task);
+}
+
+static enum claim_end
+claim_poll(void *context, struct claim *claim)
+{
+    struct server *server = context;
+    return matching_claim(server->matching, claim);
+}
+
+static void
+end_claim(void *context, struct claim *claim)
+{
+    struct server *server = context;
+    matching_end_claim(server->matching, claim);
 }
 
 /* Before the engine is open no task is taken; when it closes, its rows stand and are offered again
@@ -250,6 +268,7 @@ open_engine(struct server *server, struct arena *arena)
         .log = options->log,
         .metrics = options->metrics,
         .tasks = {.offer = offer_task, .context = server},
+        .claims = {.ask = claim_poll, .end = end_claim, .context = server},
         .lists = feeder_port(server->feeder),
         .search = {.judge = check_search, .context = server},
         .archive = archive_port(server->archive),
@@ -296,7 +315,8 @@ forward_options(const struct server *server)
 {
     const struct config *config = server->options.config;
     struct forward_options options = {.target = config_text(config, REDIRECTION TARGET),
-                                      .tls = credentials_peer_tls(server->credentials)};
+                                      .tls = credentials_peer_tls(server->credentials),
+                                      .tokens = credentials_tokens(server->credentials)};
     bool is_known = forward_policy_find(config_text(config, REDIRECTION "policy"), &options.policy);
     check(is_known); /* the config knows the names */
     if (!cluster_group_has_peers(server->group))
@@ -328,6 +348,8 @@ open_doors(struct server *server)
         .visibility = server->options.visibility,
         .registry = server->registry,
         .archive = server->archive,
+        .entity_types = &server->entity_types,
+        .watchers = &server->watchers,
     });
     server->replication =
         replication_new(&(struct replication_options){.domains = server->domains,
@@ -355,6 +377,7 @@ open_system(struct server *server)
                                     .visibility = options->visibility,
                                     .registry = server->registry,
                                     .api = server->api,
+                                    .replication = server->replication,
                                     .log = options->log,
                                 });
 }
@@ -402,6 +425,14 @@ open_port(struct server *server, struct arena *arena)
 }
 
 static struct error *
+read_entity_types(struct server *server, struct arena *arena)
+{
+    struct error *err =
+        entity_types_load(server->options.config, server->arena, &server->entity_types);
+    return err == NULL ? NULL : error_copy(arena, err);
+}
+
+static struct error *
 open_parts(struct server *server, struct arena *arena)
 {
     struct archive_settings settings[2];
@@ -417,6 +448,8 @@ open_parts(struct server *server, struct arena *arena)
             settings_open(server->options.store, server->options.dynamic, arena, &server->settings);
     if (err == NULL)
         err = archive_settings_read(server->options.config, arena, settings);
+    if (err == NULL)
+        err = read_entity_types(server, arena);
     if (err == NULL)
         err = open_domains(server, settings, arena);
     if (err == NULL)
@@ -473,10 +506,17 @@ follow_group(struct server *server)
         .tokens = credentials_tokens(server->credentials),
         .log = options->log,
         .metrics = options->metrics,
+        .echo = options->echo,
     });
     replication_set_runs(server->replication, server->runs_in);
     if (options->is_restored && !cluster_group_has_peers(server->group))
         note_caught_up(server);
+    atomic_store(&server->watchers,
+                 watchers_start(&(struct watchers_options){.domains = server->domains,
+                                                           .group = server->group,
+                                                           .types = &server->entity_types,
+                                                           .log = options->log,
+                                                           .metrics = options->metrics}));
 }
 
 struct error *
@@ -532,6 +572,7 @@ server_stop(struct server *server, int64_t grace)
     } else if (server->system != NULL) {
         system_stop(server->system);
     }
+    watchers_stop(atomic_exchange(&server->watchers, NULL));
     struct runs_in *runs_in = server->runs_in;
     server->runs_in = NULL;
     if (runs_in != NULL)

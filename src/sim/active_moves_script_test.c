@@ -1,5 +1,6 @@
 /* active_moves_script_test.c - regions of an active-active domain move between clusters: their
  * workflows go along at once, and nobody else's notice. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/active_script.h"
@@ -333,4 +334,49 @@ play_forwarding(struct script *script)
 TEST(active_moves, calls_go_to_where_their_workflow_is, "G-050", "G-019")
 {
     active_play(2, play_forwarding);
+}
+
+/* --- what is told of it ---- */
+
+/* A line of /metrics with this beginning, its value; -1: none. */
+static long
+read_metric(struct script *script, unsigned cluster, const char *series)
+{
+    struct slice text = sim_host_metrics(&script->sim->hosts[cluster], script->arena);
+    const char *page = arena_format(script->arena, "%.*s", (int)text.length, text.data);
+    const char *line = strstr(page, series);
+    return line == NULL ? -1 : strtol(line + strlen(series), NULL, 10);
+}
+
+#define LOOKUP(what, function)                                                                     \
+    "active_cluster_manager_lookup_" what "_count{fn=\"" function                                  \
+    "\",domain=\"flows\",is_active_active_domain=\"true\"} "
+
+#define BY_ATTRIBUTE "GetActiveClusterInfoByClusterAttribute"
+#define BY_WORKFLOW  "GetActiveClusterInfoByWorkflow"
+#define BY_CURRENT   "GetActiveClusterSelectionPolicyForCurrentWorkflow"
+
+static void
+play_metrics(struct script *script)
+{
+    const char *run_id;
+    active_start(script, 0, "w", "region1");
+    script_await(script, 0, "w", 2);
+    EXPECT_OK(script_signal(script, 0, "w", "one"));
+    EXPECT_OK(script_signal(script, 0, "w", "two"));
+    EXPECT_KIND(script_signal(script, 0, "nobody", "three"), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_OK(active_signal_with_start(script, 0, active_start_request(script, "w", "region0"),
+                                       "four", &run_id));
+    EXPECT_EQ(read_metric(script, 0, LOOKUP("request", BY_ATTRIBUTE)), 1);
+    EXPECT_EQ(read_metric(script, 0, LOOKUP("success", BY_ATTRIBUTE)), 1);
+    EXPECT_EQ(read_metric(script, 0, LOOKUP("success", BY_CURRENT)), 1);
+    long found = read_metric(script, 0, LOOKUP("success", BY_WORKFLOW));
+    long unknown = read_metric(script, 0, LOOKUP("failure", BY_WORKFLOW));
+    EXPECT(found >= 2 && unknown >= 1); /* reading its history asks too */
+    EXPECT_EQ(read_metric(script, 0, LOOKUP("request", BY_WORKFLOW)), found + unknown);
+}
+
+TEST(active_moves, looking_for_the_active_cluster_is_counted, "G-056")
+{
+    active_play(2, play_metrics);
 }

@@ -133,6 +133,20 @@ active_end(struct script *script, unsigned cluster, const char *id)
     EXPECT_OK(script_complete(script, cluster, task, &end, 1));
 }
 
+API(Decision) *
+active_start_child(struct script *script, const char *id, API(ActiveClusterSelectionPolicy) *policy)
+{
+    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
+    API(StartChildWorkflowExecutionDecisionAttributes) *child =
+        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
+    child->workflow_id = (char *)id;
+    child->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
+    child->workflow_type->name = "scripted";
+    child->active_cluster_selection_policy = policy;
+    decision->start_child_workflow_execution_decision_attributes = child;
+    return decision;
+}
+
 /* --- looking ---- */
 
 void

@@ -40,6 +40,12 @@ void active_await_move(struct script *script, unsigned cluster, const char *regi
 /* Completes the next decision of the cluster's workers, which must be of that workflow, with the
  * end of it. */
 void active_end(struct script *script, unsigned cluster, const char *id);
+/* policy NULL: the child says nothing. */
+API(Decision) *active_start_child(struct script *script, const char *id,
+                                  API(ActiveClusterSelectionPolicy) *policy);
+#define UNKNOWN                                                                                    \
+    "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
+
 /* All events from `first` on (counted from 0) were written in that cluster. */
 void active_expect_written(const API(History) *history, size_t first, unsigned cluster);
 /* The run's close status in that cluster, soon; NULL run: the current one. */

@@ -123,9 +123,6 @@ TEST(active, who_takes_a_start_chooses_and_who_carries_it_out_does_not, "G-064")
 
 /* --- what the domain has not ---- */
 
-#define UNKNOWN                                                                                    \
-    "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
-
 static void
 play_unknown(struct script *script)
 {
@@ -161,20 +158,6 @@ continue_as_new(struct script *script, API(ActiveClusterSelectionPolicy) *policy
     return decision;
 }
 
-static API(Decision) *
-start_child(struct script *script, const char *id, API(ActiveClusterSelectionPolicy) *policy)
-{
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
-    API(StartChildWorkflowExecutionDecisionAttributes) *child =
-        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    child->workflow_id = (char *)id;
-    child->workflow_type = message_new(script->arena, API_TYPE(workflow_type));
-    child->workflow_type->name = "scripted";
-    child->active_cluster_selection_policy = policy;
-    decision->start_child_workflow_execution_decision_attributes = child;
-    return decision;
-}
-
 /* The decision fails, and the next one is told why. */
 static void
 expect_refused(struct script *script, API(Decision) *decision, const char *why)
@@ -196,7 +179,8 @@ static void
 play_unknown_child(struct script *script)
 {
     active_start(script, 0, "w", "region0");
-    expect_refused(script, start_child(script, "c", active_policy(script, "region", "nowhere")),
+    expect_refused(script,
+                   active_start_child(script, "c", active_policy(script, "region", "nowhere")),
                    UNKNOWN);
 }
 
@@ -382,7 +366,7 @@ play_child_in(struct script *script, unsigned cluster, const char *region)
 {
     active_start(script, cluster, region, region);
     const char *child_id = arena_format(script->arena, "child-of-%s", region);
-    API(Decision) *child = start_child(script, child_id, NULL);
+    API(Decision) *child = active_start_child(script, child_id, NULL);
     script_decide(script, cluster, &child, 1);
     API(Decision) *end = script_complete_workflow(script);
     bool has_child_ended = false;
@@ -416,141 +400,4 @@ play_children(struct script *script)
 TEST(active, parent_and_child_run_in_the_cluster_of_the_parent, "G-017", "G-015")
 {
     active_play(2, play_children);
-}
-
-/* --- workflows that are active elsewhere ---- */
-
-static API(Decision) *
-signal_external(struct script *script, const char *id)
-{
-    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal = message_new(
-        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    signal->domain = SCRIPT_DOMAIN;
-    signal->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    signal->workflow_execution->workflow_id = (char *)id;
-    signal->signal_name = "hello";
-    decision->signal_external_workflow_execution_decision_attributes = signal;
-    return decision;
-}
-
-static API(Decision) *
-cancel_external(struct script *script, const char *id)
-{
-    API(Decision) *decision =
-        script_decision(script, DECISION(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *cancel = message_new(
-        script->arena, API_TYPE(request_cancel_external_workflow_execution_decision_attributes));
-    cancel->domain = SCRIPT_DOMAIN;
-    cancel->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    cancel->workflow_execution->workflow_id = (char *)id;
-    decision->request_cancel_external_workflow_execution_decision_attributes = cancel;
-    return decision;
-}
-
-static bool
-has_event(const API(History) *history, int kind)
-{
-    for (size_t i = 0; i < history->n_events; i++)
-        if (history->events[i]->attributes_case == (API(HistoryEvent__AttributesCase))kind)
-            return true;
-    return false;
-}
-
-static void
-play_external(struct script *script)
-{
-    active_start(script, 1, "there", "region1");
-    script_decide(script, 1, NULL, 0);
-    script_await(script, 0, "there", 4);
-    active_start(script, 0, "here", "region0");
-    API(Decision) *both[] = {signal_external(script, "there"), cancel_external(script, "there")};
-    script_decide(script, 0, both, 2);
-    API(PollForDecisionTaskResponse) *task = script_poll(script, 1, WITHIN);
-    EXPECT(task != NULL);
-    EXPECT_OK(script_complete(script, 1, task, NULL, 0));
-    task = script_poll(script, 0, WITHIN);
-    EXPECT(task != NULL);
-    EXPECT_OK(script_complete(script, 0, task, NULL, 0));
-    script_sleep(script, 2 * NS_PER_S);
-    script_expect_same(script, "there");
-    script_expect_same(script, "here");
-    API(History) *there = script_history(script, 0, "there", "");
-    API(History) *here = script_history(script, 1, "here", "");
-    EXPECT(has_event(there, EVENT(WORKFLOW_EXECUTION_SIGNALED)));
-    EXPECT(has_event(there, EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED)));
-    EXPECT(has_event(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED)));
-    EXPECT(has_event(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED)));
-    active_expect_written(there, 0, 1);
-    active_expect_written(here, 0, 0);
-}
-
-TEST(active, workflows_of_two_clusters_signal_and_cancel_each_other)
-{
-    active_play(2, play_external);
-}
-
-/* The parent is of region 0, its child says region 1. */
-static void
-begin_child_elsewhere(struct script *script)
-{
-    active_start(script, 0, "parent", "region0");
-    API(Decision) *child = start_child(script, "child", active_policy(script, "region", "region1"));
-    script_decide(script, 0, &child, 1);
-    script_decide(script, 0, NULL, 0); /* it hears that its child began */
-}
-
-static void
-play_child_elsewhere(struct script *script)
-{
-    begin_child_elsewhere(script);
-    active_end(script, 1, "child");
-    active_end(script, 0, "parent");
-    for (unsigned i = 0; i < 2; i++) {
-        active_expect_closed(script, i, "child", NULL, CLOSE(COMPLETED));
-        active_expect_closed(script, i, "parent", NULL, CLOSE(COMPLETED));
-    }
-    API(History) *child = script_history(script, 0, "child", "");
-    API(History) *parent = script_history(script, 1, "parent", "");
-    EXPECT_TEXT(active_region(child), "region1");
-    active_expect_written(child, 0, 1);
-    active_expect_written(parent, 0, 0);
-    EXPECT(has_event(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)));
-}
-
-static void
-play_child_ended(struct script *script)
-{
-    begin_child_elsewhere(script);
-    script_await(script, 0, "child", 2);
-    EXPECT_OK(script_signal(script, 0, "parent", "end"));
-    active_end(script, 0, "parent");
-    active_expect_closed(script, 0, "child", NULL, CLOSE(TERMINATED));
-    script_expect_same(script, "child");
-    active_expect_written(script_history(script, 0, "child", ""), 0, 1);
-}
-
-/* Its cluster is away for a while: the start waits for it. */
-static void
-play_child_later(struct script *script)
-{
-    active_start(script, 0, "parent", "region0");
-    script_await(script, 1, "parent", 2);
-    script_part(script);
-    API(Decision) *child = start_child(script, "child", active_policy(script, "region", "region1"));
-    script_decide(script, 0, &child, 1);
-    script_sleep(script, 20 * NS_PER_S);
-    script_heal(script);
-    script_decide(script, 0, NULL, 0);
-    active_end(script, 1, "child");
-    active_end(script, 0, "parent");
-    script_expect_same(script, "child");
-    script_expect_same(script, "parent");
-}
-
-TEST(active, a_child_that_says_so_runs_in_another_cluster_than_its_parent)
-{
-    active_play(2, play_child_elsewhere);
-    active_play(2, play_child_ended);
-    active_play(2, play_child_later);
 }

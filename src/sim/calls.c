@@ -78,8 +78,8 @@ load_send(struct load_call *call, const char *path, const ProtobufCMessage *requ
                     (call)->arena, API_TYPE(type), (response))
 
 /* Attributes as a request has them: by scope, then by name. The array is in that order. */
-static API(ActiveClusters) *
-make_attributes(struct arena *arena, const struct load_attribute *attributes, size_t count)
+API(ActiveClusters) *
+load_make_attributes(struct arena *arena, const struct load_attribute *attributes, size_t count)
 {
     API(ActiveClusters) *active = message_new(arena, API_TYPE(active_clusters));
     active->active_clusters_by_cluster_attribute = arena_zalloc(arena, count, sizeof(void *));
@@ -118,7 +118,7 @@ make_global(API(RegisterDomainRequest) *request, const struct load_registration 
     }
     if (registration->attribute_count > 0)
         request->active_clusters =
-            make_attributes(arena, registration->attributes, registration->attribute_count);
+            load_make_attributes(arena, registration->attributes, registration->attribute_count);
 }
 
 struct error *
@@ -205,7 +205,7 @@ failover_by_update(struct load_call *call, const struct load_failover *failover,
     API(UpdateDomainRequest) *request = make_update(call->arena, failover->name, path);
     request->active_cluster_name = presence_make_text(failover->cluster);
     if (failover->attribute != NULL)
-        request->active_clusters = make_attributes(call->arena, failover->attribute, 1);
+        request->active_clusters = load_make_attributes(call->arena, failover->attribute, 1);
     if (failover->attribute != NULL && failover->cluster != NULL)
         request->update_mask->paths[request->update_mask->n_paths++] = "active_clusters";
     API(UpdateDomainResponse) *response = NULL;
@@ -227,7 +227,7 @@ load_failover(struct load_call *call, const struct load_failover *failover, API(
     request->domain_name = (char *)failover->name;
     request->domain_active_cluster_name = presence_make_text(failover->cluster);
     if (failover->attribute != NULL)
-        request->active_clusters = make_attributes(call->arena, failover->attribute, 1);
+        request->active_clusters = load_make_attributes(call->arena, failover->attribute, 1);
     if (failover->timeout > 0)
         request->failover_timeout = presence_make_duration(call->arena, failover->timeout);
     API(FailoverDomainResponse) *response = NULL;

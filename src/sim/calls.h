@@ -37,6 +37,10 @@ struct load_attribute {
     const char *cluster;
 };
 
+/* As a request has them; those of one scope stand together. */
+API(ActiveClusters) *load_make_attributes(struct arena *arena,
+                                          const struct load_attribute *attributes, size_t count);
+
 struct load_registration {
     const char *name;
     bool is_global;             /* replicated to `cluster_count` clusters */

@@ -1,5 +1,5 @@
 /* clusters_sim_test.c - two or three clusters run the workflows of one domain, which is failed over
- * by force while clusters crash and cannot hear each other.
+ * by force, all of it or by its attributes, while clusters crash and cannot hear each other.
  *
  * What is at stake: nothing that was acknowledged vanishes without a trace, and in the end every
  * cluster tells the same. Method: clients and workers at all clusters (ndc_load.h), the nemesis
@@ -18,8 +18,19 @@ static const char *const quiet_marks[] = {
     "foreign_activity_applied",
 };
 static const char *const broken_marks[] = {
-    "crash_while_serving",        "clusters_parted", "cut_between_clusters", "runs_peer_failed",
+    "crash_while_serving",
+    "clusters_parted",
+    "cut_between_clusters",
+    "runs_peer_failed",
     "replication_rows_read_back",
+    "slow_between_clusters",
+    "replication_answer_again",
+    "events_fetched_again",
+    /* Rare ones. */
+    "replication_rows_dropped",
+    "replication_resynced",
+    "resync_fetched",
+    "crash_with_lost_writes",
 };
 static const char *const moving_marks[] = {
     "crash_while_serving",
@@ -37,14 +48,46 @@ static const char *const moving_marks[] = {
     "lost_events_sent",
     "decision_closed_by_failover",
     "activity_row_shared",
+    "history_forked",
+    "row_parked",
+    "slow_between_clusters",
+    "replication_answer_again",
+    "events_fetched_again",
     /* Rare ones. */
+    "reader_begins_again",
+    "signal_reapplied",
+    "cancel_reapplied",
+    "foreign_reset_begun",
+    "reset_for_reapplication",
+    "crash_with_lost_writes",
+    "replication_rows_dropped",
+    "replication_resynced",
+    "resync_fetched",
     "conflict_terminated",
     "run_becomes_zombie",
     "zombie_revived",
     "flushed_before_foreign",
 };
-#define RARE_MARKS 4
-#define MARKS_MAX  32
+static const char *const home_marks[] = {
+    "crash_while_serving",
+    "clusters_parted",
+    "cut_between_clusters",
+    "region_chosen",
+    "call_forwarded",
+    "run_not_moved",
+    "workflow_went_on_elsewhere",
+    "foreign_applied",
+    "run_settled",
+    /* Rare ones. */
+    "history_switched",
+    "conflict_terminated",
+    "divergence_noted",
+    "run_becomes_zombie",
+};
+#define HOME_RARE   4
+#define RARE_MARKS  13
+#define BROKEN_RARE 4
+#define MARKS_MAX   48
 
 struct storm {
     uint64_t seed;
@@ -52,6 +95,8 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
+    bool has_homes;
+    const char *dynamic; /* settings of all; NULL: defaults */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
 };
@@ -65,6 +110,10 @@ run_storm(const struct storm *storm)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
+    if (storm->has_homes)
+        sim_give_regions(&sim);
+    sim.dynamic = storm->dynamic;
+    sim.echo = 6;
     for (unsigned i = 0; i < sim.count; i++) {
         if (storm->sync_max > 0)
             memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
@@ -75,9 +124,12 @@ run_storm(const struct storm *storm)
                                                    .workers = 2,
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
-                                                   .move_pause_max = storm->move_pause_max});
-    struct nemesis nemesis = {
-        .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
+                                                   .move_pause_max = storm->move_pause_max,
+                                                   .has_homes = storm->has_homes});
+    struct nemesis nemesis = {.sim = &sim,
+                              .pause_max = storm->pause_max,
+                              .is_at_commits = storm->is_at_commits,
+                              .slows = true};
     if (storm->pause_max > 0) {
         nemesis_run(&nemesis, storm->duration);
         EXPECT(nemesis_relent(&nemesis));
@@ -85,6 +137,8 @@ run_storm(const struct storm *storm)
         world_run_for(sim.world, storm->duration);
     }
     const char *violation = ndc_load_verify(load);
+    if (violation != NULL)
+        world_print_marks(sim.world);
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
     struct outcome outcome = {.trace = world_trace_hash(sim.world),
@@ -140,6 +194,9 @@ TEST(clusters_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "
     run_storms(quiet_storm);
 }
 
+/* A cluster that is away for some seconds is away for too long. */
+static const char few_rows[] = "history.replicationRowsMax:\n- value: 4\n";
+
 /* Nobody moves the domain, but clusters crash and part. */
 static struct storm
 broken_storm(uint64_t seed)
@@ -151,6 +208,8 @@ broken_storm(uint64_t seed)
     storm.is_at_commits = seed % 2 == 0;
     storm.marks = broken_marks;
     storm.mark_count = array_length(broken_marks);
+    storm.rare_count = BROKEN_RARE;
+    storm.dynamic = seed % 3 == 1 ? few_rows : NULL;
     return storm;
 }
 
@@ -171,8 +230,27 @@ moving_storm(uint64_t seed)
     return storm;
 }
 
-TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "E-032",
-     "E-041")
+TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "A-232",
+     "E-032", "E-041")
 {
     run_storms(moving_storm);
+}
+
+/* The domain is active in all three, and its attributes are moved, one or two at a time. */
+static struct storm
+home_storm(uint64_t seed)
+{
+    struct storm storm = moving_storm(seed);
+    storm.clusters = 3;
+    storm.has_homes = true;
+    storm.move_pause_max = 4 * NS_PER_S;
+    storm.marks = home_marks;
+    storm.mark_count = array_length(home_marks);
+    storm.rare_count = HOME_RARE;
+    return storm;
+}
+
+TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
+{
+    run_storms(home_storm);
 }

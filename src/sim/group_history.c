@@ -80,6 +80,8 @@ visit_change(void *context, const struct row *row, struct arena *arena)
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(domain_change), row->value, &change);
     if (err != NULL)
         return err;
+    if (change->record == NULL && change->n_entities > 0)
+        return NULL;
     if (change->record == NULL || change->record->domain == NULL)
         return error_new(arena, ERR_CORRUPT, "a change without a domain");
     int number = number_of(reading->load, change->record->domain);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "net/server.h"
 #include "route/route.h"
 #include "rpc/service.h"
@@ -380,6 +381,21 @@ TEST(liar_script, events_of_a_run_that_the_source_has_no_more_are_skipped, "E-06
     script_play(2, 0, play_gone);
 }
 
+/* What operators are told of a cluster that is behind. */
+static const STORE_API(Peer) *
+describe_peer(struct script *script)
+{
+    STORE_API(DescribePeersRequest) request = CADENZA__ADMIN__V1__DESCRIBE_PEERS_REQUEST__INIT;
+    ProtobufCMessage *answer = NULL;
+    EXPECT_OK(script_call_at(script, 1, "/cadenza.admin.v1.ReplicationAPI/DescribePeers",
+                             &request.base,
+                             &cadenza__admin__v1__describe_peers_response__descriptor, &answer));
+    const STORE_API(DescribePeersResponse) *response =
+        (const STORE_API(DescribePeersResponse) *)answer;
+    EXPECT_EQ(response->n_peers, 1);
+    return response->peers[0];
+}
+
 /* A domain that this cluster has not heard of: tried again, soon at first, then slowly, then
  * parked, after five minutes. Then the domain is there, and merging applies what was parked. */
 static void
@@ -390,12 +406,20 @@ play_patience(struct script *script)
     liar.tasks[0] = lie(script, 7, good, 1);
     liar.tasks[0]->history_task_v2_attributes->domain_id = "99999999-2222-4333-8444-555555555555";
     liar.count = 1;
+    int64_t created = clock_wall() / NS_PER_S * NS_PER_S;
+    liar.tasks[0]->creation_time = presence_make_timestamp(script->arena, created);
     begin_to_lie(script, &liar);
     script_sleep(script, 120 * NS_PER_S);
     EXPECT(liar.acknowledged < 7);
     EXPECT_EQ(count_letters(script, "cluster0"), 0);
+    const STORE_API(Peer) *peer = describe_peer(script);
+    EXPECT_EQ(peer->waiting, 1);
+    EXPECT_EQ(peer->oldest_nanoseconds, created);
     await_acknowledged(script, &liar, 7, 300 * NS_PER_S);
     EXPECT_EQ(count_letters(script, "cluster0"), 1);
+    peer = describe_peer(script);
+    EXPECT_EQ(peer->waiting, 0);
+    EXPECT_EQ(peer->oldest_nanoseconds, 0);
 }
 
 TEST(liar_script, what_cannot_be_applied_yet_is_tried_for_minutes_then_parked, "E-065")

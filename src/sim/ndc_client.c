@@ -1,4 +1,4 @@
-/* ndc_client.c - who calls, who works, and who moves the domain. See ndc_load.h. */
+/* ndc_client.c - who calls, and who moves the domain. See ndc_load.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,11 +11,10 @@
 #include "wire/presence.h"
 
 #define CALL_TIMEOUT (4 * NS_PER_S)
-#define POLL_TIMEOUT (20 * NS_PER_S)
 #define TRIES        12
 
-static void
-pass_time(int64_t at_most)
+void
+ndc_pass_time(int64_t at_most)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     fiber_set_deadline(NEVER);
@@ -23,8 +22,8 @@ pass_time(int64_t at_most)
     check(err == NULL);
 }
 
-static void
-random_id(char *room, size_t size)
+void
+ndc_random_id(char *room, size_t size)
 {
     uint8_t bytes[16];
     entropy_bytes(bytes, sizeof bytes);
@@ -32,6 +31,19 @@ random_id(char *room, size_t size)
     char text[UUID_TEXT_LENGTH + 1];
     uuid_format(&uuid, text);
     snprintf(room, size, "%s", text);
+}
+
+char *
+ndc_identity(unsigned cluster, struct arena *arena)
+{
+    return arena_format(arena, "worker@%u", cluster);
+}
+
+int
+ndc_cluster_of_identity(const char *identity)
+{
+    unsigned cluster;
+    return sscanf(identity, "worker@%u", &cluster) == 1 ? (int)cluster : -1;
 }
 
 /* --- clients ---- */
@@ -50,6 +62,7 @@ send_start(struct wish *wish, struct load_call *call)
     struct workflow_entry *entry = wish->entry;
     API(StartWorkflowExecutionRequest) *request = workflow_start_request(entry, call->arena);
     API(StartWorkflowExecutionResponse) *response = NULL;
+    ndc_home_put(wish->load, (unsigned)(entry - wish->load->entries), false, call, request);
     struct error *err = ndc_call(wish->load, call, "WorkflowAPI/StartWorkflowExecution", request,
                                  start_workflow_execution_response, &response);
     if (err == NULL)
@@ -66,6 +79,7 @@ send_rival(struct wish *wish, struct load_call *call)
     char *request_id = arena_text(call->arena, request->request_id);
     request_id[0] = request_id[0] == 'a' ? 'b' : 'a';
     request->request_id = request_id;
+    ndc_home_put(wish->load, (unsigned)(wish->entry - wish->load->entries), true, call, request);
     API(StartWorkflowExecutionResponse) *response = NULL;
     return ndc_call(wish->load, call, "WorkflowAPI/StartWorkflowExecution", request,
                     start_workflow_execution_response, &response);
@@ -141,7 +155,7 @@ make_wish(struct wish *wish, struct load_clients *clients)
                         err->kind == ERR_CANCELLATION_ALREADY_REQUESTED;
         if (is_final)
             return;
-        pass_time(300 * NS_PER_MS);
+        ndc_pass_time(300 * NS_PER_MS);
     }
 }
 
@@ -151,12 +165,23 @@ new_entry(struct ndc_load *load)
     unsigned number = load->entry_count++;
     struct workflow_entry *entry = &load->entries[number];
     snprintf(entry->id, sizeof entry->id, "w%u", number);
-    random_id(entry->start_request_id, sizeof entry->start_request_id);
+    ndc_home_choose(load, number);
+    ndc_random_id(entry->start_request_id, sizeof entry->start_request_id);
     entry->plan = (struct plan){
         .activities = (unsigned)entropy_below(4),
         .timers = (unsigned)entropy_below(5),
         .runs = entropy_below(3) == 0,
+        .failures = entropy_below(5) == 0,
+        .fires = entropy_below(8) == 0 ? 2 : 0,
+        .is_mild = 1,
     };
+    if (entropy_below(3) == 0) {
+        entry->plan.children = 1 + (unsigned)entropy_below(2);
+        entry->plan.family = (unsigned)entropy_below(FAMILY_COUNT);
+        entry->plan.child_runs = entropy_below(3) == 0;
+        entry->plan.child_failures = entropy_below(4) == 0;
+    }
+    entry->schedule = number % 2 == 0 ? "@every 2s" : "@every 3s";
     entry->fate = entropy_below(6) == 0   ? FATE_CANCEL
                   : entropy_below(6) == 0 ? FATE_TERMINATE
                                           : FATE_COMPLETE;
@@ -182,6 +207,14 @@ client_step(struct ndc_load *load, struct load_clients *clients)
     wish.entry = &load->entries[entropy_below(load->entry_count)];
     if (wish.entry->run_id[0] == '\0')
         return;
+    if (what == 8 && entropy_below(3) == 0) {
+        ndc_reset(load, clients, wish.entry);
+        return;
+    }
+    if (what == 7 && entropy_below(2) == 0) {
+        ndc_resend(load, clients, wish.entry);
+        return;
+    }
     wish.which = (unsigned)entropy_below(WORKFLOW_SIGNALS_FEW);
     wish.send = send_signal;
     if (what == 9 && wish.entry->fate == FATE_CANCEL)
@@ -199,7 +232,7 @@ ndc_client_main(void *argument)
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
         client_step(load, clients);
-        pass_time(load->options.think_max);
+        ndc_pass_time(load->options.think_max);
     }
     load_clients_free(clients);
     load->clients_running--;
@@ -214,7 +247,7 @@ ndc_mover_main(void *argument)
     struct ndc_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
     while (!load->is_over && load->verdict.violation == NULL) {
-        pass_time(load->options.move_pause_max);
+        ndc_pass_time(load->options.move_pause_max);
         scoped(arena_drop) struct arena *arena = arena_new(0);
         unsigned to = (unsigned)entropy_below(load->sim->count);
         struct load_call call = {.clients = clients, .host = to, .arena = arena};
@@ -227,148 +260,4 @@ ndc_mover_main(void *argument)
     }
     load_clients_free(clients);
     load->movers_running--;
-}
-
-/* --- workers of one cluster ---- */
-
-struct shift {
-    struct ndc_load *load;
-    unsigned cluster, number;
-    uint64_t sequence;
-    struct load_call call;
-};
-
-static void
-see_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task)
-{
-    struct ndc_load *load = shift->load;
-    size_t count = task->history == NULL ? 0 : task->history->n_events;
-    if (count == 0 || task->next_page_token.len > 0)
-        return;
-    const API(HistoryEvent) *last = task->history->events[count - 1];
-    load->decisions++;
-    if (last->event_id != task->started_event_id)
-        verdict_violate(&load->verdict, "%s: the history given does not end with the start",
-                        task->workflow_execution->workflow_id);
-    else if (sim_group_of_version(last->version) != (int)shift->cluster)
-        verdict_violate(&load->verdict, "cluster%u hands out a decision of version %" PRId64,
-                        shift->cluster, last->version);
-}
-
-static struct error *
-answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task)
-{
-    struct arena *arena = shift->call.arena;
-    struct history_seen seen = {task->history->events, task->history->n_events};
-    struct plan_step step;
-    char *name = arena_format(arena, "m%u.%" PRIu64, shift->number, shift->sequence++);
-    plan_decide(&seen, task->workflow_execution->workflow_id, name, arena, &step);
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
-    request->decisions = step.decisions;
-    request->n_decisions = step.count;
-    request->identity = "decider";
-    API(RespondDecisionTaskCompletedResponse) *response = NULL;
-    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted", request,
-                    respond_decision_task_completed_response, &response);
-}
-
-static struct error *
-decide_once(struct shift *shift)
-{
-    API(PollForDecisionTaskRequest) *request =
-        message_new(shift->call.arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = NDC_DOMAIN;
-    request->task_list = workflow_task_list(shift->call.arena);
-    request->identity = "decider";
-    API(PollForDecisionTaskResponse) *task = NULL;
-    struct error *err = ndc_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
-                                 request, poll_for_decision_task_response, &task);
-    if (err != NULL || task->task_token.len == 0)
-        return err;
-    see_decision(shift, task);
-    if (entropy_below(15) == 0)
-        return NULL; /* forgotten: a timeout covers it */
-    return answer_decision(shift, task);
-}
-
-static struct error *
-work_once(struct shift *shift)
-{
-    struct arena *arena = shift->call.arena;
-    API(PollForActivityTaskRequest) *request =
-        message_new(arena, API_TYPE(poll_for_activity_task_request));
-    request->domain = NDC_DOMAIN;
-    request->task_list = workflow_task_list(arena);
-    request->identity = "worker";
-    API(PollForActivityTaskResponse) *task = NULL;
-    struct error *err = ndc_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
-                                 request, poll_for_activity_task_response, &task);
-    if (err != NULL || task->task_token.len == 0)
-        return err;
-    uint64_t what = entropy_below(8);
-    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    if (what == 0)
-        return NULL;
-    if (what == 1) {
-        API(RespondActivityTaskFailedRequest) *failed =
-            message_new(arena, API_TYPE(respond_activity_task_failed_request));
-        failed->task_token = task->task_token;
-        failed->failure = message_new(arena, API_TYPE(failure));
-        failed->failure->reason = "not today";
-        API(RespondActivityTaskFailedResponse) *response = NULL;
-        return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskFailed", failed,
-                        respond_activity_task_failed_response, &response);
-    }
-    if (what < 4) {
-        API(RecordActivityTaskHeartbeatRequest) *beat =
-            message_new(arena, API_TYPE(record_activity_task_heartbeat_request));
-        beat->task_token = task->task_token;
-        beat->details = workflow_payload(arena, "beat");
-        API(RecordActivityTaskHeartbeatResponse) *beaten = NULL;
-        err = ndc_call(shift->load, &shift->call, "WorkerAPI/RecordActivityTaskHeartbeat", beat,
-                       record_activity_task_heartbeat_response, &beaten);
-        if (err != NULL)
-            return err;
-    }
-    API(RespondActivityTaskCompletedRequest) *done =
-        message_new(arena, API_TYPE(respond_activity_task_completed_request));
-    done->task_token = task->task_token;
-    done->result = workflow_payload(arena, "done");
-    API(RespondActivityTaskCompletedResponse) *response = NULL;
-    return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondActivityTaskCompleted", done,
-                    respond_activity_task_completed_response, &response);
-}
-
-static void
-run_shifts(struct ndc_part *part, struct error *(*once)(struct shift *shift))
-{
-    struct ndc_load *load = part->load;
-    struct load_clients *clients = load_clients_new(load->sim);
-    struct shift shift = {.load = load, .cluster = part->cluster, .number = part->number};
-    while (!load->is_audited && load->verdict.violation == NULL) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        shift.call = (struct load_call){
-            .clients = clients, .host = part->cluster, .arena = arena, .is_worker = true};
-        fiber_set_deadline(clock_monotonic() + POLL_TIMEOUT);
-        struct error *err = once(&shift);
-        if (err != NULL)
-            pass_time(500 * NS_PER_MS);
-    }
-    load_clients_free(clients);
-    load->workers_running--;
-}
-
-void
-ndc_decider_main(void *argument)
-{
-    run_shifts(argument, decide_once);
-}
-
-void
-ndc_activity_main(void *argument)
-{
-    run_shifts(argument, work_once);
 }

@@ -1,6 +1,8 @@
 /* ndc_load.c - the client host of the load of several clusters. See ndc_load.h. */
 #include "sim/ndc_load.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -49,6 +51,7 @@ is_known_everywhere(struct ndc_load *load, struct load_clients *clients)
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
             return false;
+        snprintf(load->domain_id, sizeof load->domain_id, "%s", domain->id);
     }
     return true;
 }
@@ -59,6 +62,7 @@ register_domain(struct ndc_load *load)
 {
     struct load_clients *clients = load_clients_new(load->sim);
     struct error *err = NULL;
+    size_t attributes = load->homes == NULL ? 0 : NDC_ATTRIBUTES;
     do {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         struct load_call call = {.clients = clients, .host = 0, .arena = arena};
@@ -66,7 +70,9 @@ register_domain(struct ndc_load *load)
         err = load_register(&call, &(struct load_registration){.name = NDC_DOMAIN,
                                                                .is_global = true,
                                                                .cluster_count = load->sim->count,
-                                                               .active_cluster = "cluster0"});
+                                                               .active_cluster = "cluster0",
+                                                               .attributes = ndc_attributes,
+                                                               .attribute_count = attributes});
         if (err != NULL && err->kind == ERR_DOMAIN_ALREADY_EXISTS)
             err = NULL;
         pass_time(100 * NS_PER_MS);
@@ -90,7 +96,7 @@ client_main(void *argument)
     const struct ndc_options *options = &load->options;
     unsigned clusters = load->sim->count, each = options->workers;
     struct ndc_part *parts = memory_zalloc(
-        options->clients + options->witnesses + 2 * each * clusters + 1, sizeof *parts);
+        options->clients + options->witnesses + 2 * each * clusters + 2, sizeof *parts);
     unsigned next = 0;
     register_domain(load);
     for (unsigned i = 0; i < 2 * each * clusters; i++) {
@@ -106,10 +112,16 @@ client_main(void *argument)
         parts[next] = (struct ndc_part){.load = load, .number = i};
         fiber_start("witness", ndc_witness_main, &parts[next++]);
     }
+    bool has_homes = load->homes != NULL, has_grace = options->grace_seconds_max > 0;
     parts[next].load = load;
     if (load->movers_running > 0)
-        fiber_start("mover", options->grace_seconds_max > 0 ? ndc_grace_mover_main : ndc_mover_main,
+        fiber_start("mover",
+                    has_homes   ? ndc_home_mover_main
+                    : has_grace ? ndc_grace_mover_main
+                                : ndc_mover_main,
                     &parts[next]);
+    if (has_homes)
+        fiber_start("watcher", ndc_home_watcher_main, &parts[next]);
     wait_for(&load->clients_running);
     wait_for(&load->witnesses_running);
     wait_for(&load->movers_running);
@@ -128,8 +140,10 @@ ndc_load_start(struct sim *sim, const struct ndc_options *options)
     load->entries = memory_zalloc(options->workflows_max, sizeof *load->entries);
     load->clients_running = options->clients;
     load->workers_running = 2 * options->workers * sim->count;
-    load->movers_running = options->move_pause_max > 0;
+    load->movers_running = (options->move_pause_max > 0) + options->has_homes;
     load->witnesses_running = options->witnesses;
+    if (options->has_homes)
+        load->homes = memory_zalloc(options->workflows_max, sizeof *load->homes);
     host_start(sim->client, client_main, load);
     return load;
 }
@@ -138,6 +152,7 @@ void
 ndc_load_free(struct ndc_load *load)
 {
     memory_free(load->entries);
+    memory_free(load->homes);
     memory_free(load);
 }
 

@@ -19,13 +19,23 @@
  *   6. every one of them is complete, as the history of failovers says; no branch ever forked, no
  *      run gave way to another: no old version was ever written behind a marker;
  *   7. a cluster that took a signal has the signal that its sender knew to be taken before.
- * If some did: their reports name the shards that were missing. */
+ * If some did: their reports name the shards that were missing.
+ *
+ * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
+ *   8. what a cluster shows of an attribute is active where its version says, and the version never
+ *      falls; in the end all clusters show the same, and nothing moved that nobody asked to move;
+ *   9. a run belongs to what its start named, or to the region of the cluster that was asked, never
+ *      to that of another one; so do the runs after it;
+ *  10. every event of a run has a version that its own attribute had: no other one's move moves it,
+ *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
 
+#include "sim/calls.h"
 #include "sim/sim.h"
 #include "sim/verdict.h"
 #include "sim/workflow_load.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 
 struct ndc_options {
     unsigned clients, workers; /* workers of each kind, at each cluster */
@@ -37,6 +47,22 @@ struct ndc_options {
     bool has_force;     /* one in four is by force after all, and timeouts are shorter */
     bool has_no_rivals; /* nobody else starts the same workflow */
     unsigned witnesses; /* of causes and effects */
+    bool has_homes;     /* the domain has attributes, and these move */
+};
+
+#define NDC_ATTRIBUTES 6 /* three regions, three cities */
+#define NDC_MOVES_MAX  2048
+
+/* What was asked of the starts of one workflow id. */
+struct ndc_home {
+    int said, rival; /* attributes that they name; below 0: none */
+    bool is_rival_sent;
+    unsigned asked; /* bit per cluster: it was asked to start without a name */
+};
+/* Something that moved: an attribute, or behind them the domain itself. */
+struct ndc_move {
+    unsigned which;
+    int64_t failover_version;
 };
 
 struct ndc_load {
@@ -46,12 +72,20 @@ struct ndc_load {
     struct workflow_entry *entries;
     unsigned clients_running, workers_running, movers_running;
     bool is_over, is_audited;
-    uint64_t calls, acknowledged, failed, failovers, signals, decisions;
+    uint64_t calls, acknowledged, failed, failovers, signals, decisions, resets;
     /* Of graceful failovers. */
     uint64_t completed, timed_out;
     unsigned witnesses_running, testimonies;
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
+    char domain_id[40];
     struct verdict verdict;
+    /* With homes. */
+    struct ndc_home *homes;                                  /* one for each entry; NULL: without */
+    uint64_t moves_asked[NDC_ATTRIBUTES + 1][SIM_GROUP_MAX]; /* and not found in the history yet */
+    int64_t versions_seen[SIM_GROUP_MAX][NDC_ATTRIBUTES];    /* by cluster that was asked */
+    bool has_moves;                                          /* the history was read */
+    unsigned move_count;
+    struct ndc_move moves[NDC_MOVES_MAX];
 };
 
 struct ndc_load *ndc_load_start(struct sim *sim, const struct ndc_options *options);
@@ -63,8 +97,6 @@ const char *ndc_load_verify(struct ndc_load *load);
 
 #define NDC_DOMAIN "flows"
 
-struct load_clients;
-struct load_call;
 /* One call; counts it. An error that no server should give is a violation. */
 #define ndc_call(load, call, path, request, type, response)                                        \
     ndc_call_at((load), (call), "/uber.cadence.api.v1." path, &(request)->base, API_TYPE(type),    \
@@ -77,12 +109,40 @@ struct ndc_part {
     struct ndc_load *load;
     unsigned number, cluster;
 };
+/* Sleeps for up to so long. */
+void ndc_pass_time(int64_t at_most);
+void ndc_random_id(char *room, size_t size);
+/* Who a worker of a cluster says to be, and the cluster of such a name; -1: it is none. */
+char *ndc_identity(unsigned cluster, struct arena *arena);
+int ndc_cluster_of_identity(const char *identity);
+/* Reads a history by pages and resets the workflow to one of its decisions; asks a cluster to fetch
+ * events once more (ndc_trouble.c). Yield. */
+void ndc_reset(struct ndc_load *load, struct load_clients *clients,
+               const struct workflow_entry *entry);
+void ndc_resend(struct ndc_load *load, struct load_clients *clients,
+                const struct workflow_entry *entry);
 void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);
 void ndc_mover_main(void *part);
 void ndc_grace_mover_main(void *part);
 void ndc_witness_main(void *part);
+/* --- with homes (ndc_homes.c) ---- */
+
+extern const struct load_attribute ndc_attributes[NDC_ATTRIBUTES];
+void ndc_home_mover_main(void *part);
+void ndc_home_watcher_main(void *part);
+/* What the starts of a new entry shall name. */
+void ndc_home_choose(struct ndc_load *load, unsigned entry);
+/* Names it in a start; notes whom it is sent to. */
+void ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_call *call,
+                  API(StartWorkflowExecutionRequest) *request);
+/* When nobody moves anything any more. Yields. */
+void ndc_homes_audit(struct ndc_load *load, struct load_clients *clients);
+/* Of a run of the entry. */
+void ndc_home_check_run(struct ndc_load *load, const struct workflow_entry *entry,
+                        const API(History) *history);
+
 /* Waits until the group has settled, then checks. Yields. */
 void ndc_audit(struct ndc_load *load);
 

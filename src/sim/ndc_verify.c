@@ -6,8 +6,7 @@
 #include "base/check.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
-#include "sim/ndc_load.h"
-#include "sim/workflow_inside.h"
+#include "sim/ndc_inside.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 #include "wire/message.h"
@@ -15,18 +14,9 @@
 
 #define SETTLE_LIMIT (1800 * NS_PER_S)
 #define CALL_TIMEOUT (20 * NS_PER_S)
-#define RUNS_MAX     64
 
-struct ndc_audit {
-    struct ndc_load *load;
-    struct load_clients *clients;
-    struct arena *arena;               /* of one look */
-    char why[200];                     /* what has not settled */
-    char run_id[UUID_TEXT_LENGTH + 1]; /* of which run; "": the current one */
-};
-
-static struct load_call
-call_to(struct ndc_audit *audit, unsigned cluster)
+struct load_call
+ndc_call_to(struct ndc_audit *audit, unsigned cluster)
 {
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
     return (struct load_call){.clients = audit->clients, .host = cluster, .arena = audit->arena};
@@ -34,11 +24,11 @@ call_to(struct ndc_audit *audit, unsigned cluster)
 
 /* --- reading ---- */
 
-static struct error *
-read_history(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id,
-             API(History) *history)
+struct error *
+ndc_read_history(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id,
+                 API(History) *history)
 {
-    struct load_call call = call_to(audit, cluster);
+    struct load_call call = ndc_call_to(audit, cluster);
     API(GetWorkflowExecutionHistoryRequest) *request =
         message_new(audit->arena, API_TYPE(get_workflow_execution_history_request));
     request->domain = NDC_DOMAIN;
@@ -67,7 +57,7 @@ read_history(struct ndc_audit *audit, unsigned cluster, const char *id, const ch
 static const API(WorkflowExecutionInfo) *
 describe(struct ndc_audit *audit, unsigned cluster, const char *id, const char *run_id)
 {
-    struct load_call call = call_to(audit, cluster);
+    struct load_call call = ndc_call_to(audit, cluster);
     API(DescribeWorkflowExecutionRequest) *request =
         message_new(audit->arena, API_TYPE(describe_workflow_execution_request));
     request->domain = NDC_DOMAIN;
@@ -94,7 +84,7 @@ same_history(struct ndc_audit *audit, const char *id, const char *run_id)
     snprintf(audit->run_id, sizeof audit->run_id, "%s", run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         API(History) history;
-        struct error *err = read_history(audit, i, id, run_id, &history);
+        struct error *err = ndc_read_history(audit, i, id, run_id, &history);
         if (err != NULL) {
             snprintf(audit->why, sizeof audit->why, "%s/%s: cluster%u has no history: %s", id,
                      run_id, i, err->message);
@@ -115,77 +105,13 @@ same_history(struct ndc_audit *audit, const char *id, const char *run_id)
 
 /* --- is everything there? ---- */
 
-static void
-check_versions(struct ndc_audit *audit, const char *id, const API(History) *history)
-{
-    for (size_t i = 0; i < history->n_events; i++) {
-        const API(HistoryEvent) *event = history->events[i];
-        bool falls = i > 0 && event->version < history->events[i - 1]->version;
-        if (event->event_id != (int64_t)i + 1 || falls)
-            verdict_violate(&audit->load->verdict,
-                            "%s: event %zu has id %" PRId64 " and version %" PRId64, id, i + 1,
-                            event->event_id, event->version);
-    }
-}
-
-struct found {
-    unsigned signals[WORKFLOW_SIGNALS_FEW];
-    char runs[RUNS_MAX][UUID_TEXT_LENGTH + 1];
-    size_t run_count, next;
-};
-
-static void
-add_run(struct found *found, const char *run_id)
-{
-    for (size_t i = 0; i < found->run_count; i++) {
-        if (strcmp(found->runs[i], run_id) == 0)
-            return;
-    }
-    if (run_id[0] == '\0' || found->run_count == RUNS_MAX)
-        return;
-    snprintf(found->runs[found->run_count++], sizeof found->runs[0], "%s", run_id);
-}
-
-/* What one run has, and which others it names. */
-static void
-look_at_run(struct ndc_audit *audit, const char *id, const char *run_id, struct found *found)
-{
-    API(History) history;
-    if (read_history(audit, 0, id, run_id, &history) != NULL)
-        return;
-    check_versions(audit, id, &history);
-    for (size_t i = 0; i < history.n_events; i++) {
-        const API(HistoryEvent) *event = history.events[i];
-        switch (event->attributes_case) {
-        case API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES): {
-            const char *name = event->workflow_execution_signaled_event_attributes->signal_name;
-            if (name[0] == 's' && name[1] >= '0' && name[1] < '0' + WORKFLOW_SIGNALS_FEW)
-                found->signals[name[1] - '0']++;
-            break;
-        }
-        case API_VALUE(
-            HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES):
-            add_run(
-                found,
-                event->workflow_execution_continued_as_new_event_attributes->new_execution_run_id);
-            break;
-        case API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES):
-            add_run(found,
-                    event->workflow_execution_started_event_attributes->continued_execution_run_id);
-            break;
-        default:
-            break;
-        }
-    }
-}
-
 /* All runs of the id that anybody knows of. */
 static void
-find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct found *found)
+find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct ndc_found *found)
 {
-    add_run(found, entry->run_id);
+    ndc_add_run(found, entry->run_id);
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
-        struct load_call call = call_to(audit, i);
+        struct load_call call = ndc_call_to(audit, i);
         API(ListClosedWorkflowExecutionsRequest) *request =
             message_new(audit->arena, API_TYPE(list_closed_workflow_executions_request));
         request->domain = NDC_DOMAIN;
@@ -203,11 +129,21 @@ find_runs(struct ndc_audit *audit, const struct workflow_entry *entry, struct fo
             ndc_call(audit->load, &call, "VisibilityAPI/ListClosedWorkflowExecutions", request,
                      list_closed_workflow_executions_response, &response);
         for (size_t j = 0; err == NULL && j < response->n_executions; j++)
-            add_run(found, response->executions[j]->workflow_execution->run_id);
+            ndc_add_run(found, response->executions[j]->workflow_execution->run_id);
     }
     const API(WorkflowExecutionInfo) *info = describe(audit, 0, entry->id, "");
     if (info != NULL)
-        add_run(found, info->workflow_execution->run_id);
+        ndc_add_run(found, info->workflow_execution->run_id);
+}
+
+/* A child need not have been started. */
+static bool
+is_nowhere(struct ndc_audit *audit, const struct workflow_entry *entry)
+{
+    bool is_nowhere = entry->run_id[0] == '\0';
+    for (unsigned i = 0; is_nowhere && i < audit->load->sim->count; i++)
+        is_nowhere = describe(audit, i, entry->id, "") == NULL;
+    return is_nowhere;
 }
 
 static bool
@@ -215,6 +151,8 @@ has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
     const char *run_id = NULL;
     audit->run_id[0] = '\0';
+    if (is_nowhere(audit, entry))
+        return true;
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, "");
         const char *found = info == NULL ? "none" : info->workflow_execution->run_id;
@@ -229,13 +167,13 @@ has_settled(struct ndc_audit *audit, const struct workflow_entry *entry)
         }
         run_id = found;
     }
-    struct found found = {0};
+    struct ndc_found found = {0};
     find_runs(audit, entry, &found);
     while (found.next < found.run_count) {
         run_id = found.runs[found.next++];
         if (!same_history(audit, entry->id, run_id))
             return false;
-        look_at_run(audit, entry->id, run_id, &found);
+        ndc_look_at_run(audit, entry->id, run_id, &found);
     }
     return true;
 }
@@ -248,7 +186,7 @@ tell(struct ndc_audit *audit, const struct workflow_entry *entry, const char *wa
         const API(WorkflowExecutionInfo) *info = describe(audit, i, entry->id, wanted);
         const char *run_id = info == NULL ? entry->run_id : info->workflow_execution->run_id;
         API(History) history = {0};
-        struct error *err = read_history(audit, i, entry->id, run_id, &history);
+        struct error *err = ndc_read_history(audit, i, entry->id, run_id, &history);
         printf("    cluster%u %s/%s %s\n", i, entry->id, run_id,
                err != NULL       ? err->message
                : info == NULL    ? "has no current run"
@@ -264,31 +202,87 @@ tell(struct ndc_audit *audit, const struct workflow_entry *entry, const char *wa
     }
 }
 
+/* A run that is closed and cannot be reset takes no signal any more: the reports have it. */
+static bool
+is_in_report(struct ndc_audit *audit, const struct workflow_entry *entry, unsigned which)
+{
+    struct ndc_found lost = {0};
+    if (world_mark_count(audit->load->sim->world, "reapplication_dropped") == 0)
+        return false;
+    ndc_look_at_lost(audit, entry->id, &lost);
+    if (lost.signals[which] > 0)
+        world_mark(audit->load->sim->world, "signal_found_in_report");
+    return lost.signals[which] > 0;
+}
+
+static void
+check_signals(struct ndc_audit *audit, const struct workflow_entry *entry,
+              const struct ndc_found *found)
+{
+    for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
+        if (entry->is_signal_acknowledged[i] && found->signals[i] == 0 &&
+            !is_in_report(audit, entry, i)) {
+            verdict_violate(&audit->load->verdict,
+                            "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
+                            i, found->run_count);
+            for (size_t j = 0; j < found->run_count; j++)
+                tell(audit, entry, found->runs[j]);
+        }
+        bool is_sent = (entry->signals_sent >> i & 1) != 0 || entry->run_id[0] == '\0';
+        if (found->signals[i] > 0 && !is_sent)
+            verdict_violate(&audit->load->verdict, "%s: nobody sent signal s%u", entry->id, i);
+    }
+}
+
+/* An end may be on a history that lost: then the reports have it. */
+static void
+check_end(struct ndc_audit *audit, const struct workflow_entry *entry, struct ndc_found *found)
+{
+    bool is_cancel = entry->fate == FATE_CANCEL;
+    if (!entry->is_end_acknowledged)
+        return;
+    if ((is_cancel ? found->cancels : found->terminates) == 0) {
+        ndc_look_at_lost(audit, entry->id, found);
+        world_mark(audit->load->sim->world, "end_found_in_report");
+    }
+    if ((is_cancel ? found->cancels : found->terminates) == 0)
+        verdict_violate(&audit->load->verdict, "%s: its %s was acknowledged and is nowhere",
+                        entry->id, is_cancel ? "cancel request" : "termination");
+}
+
+/* Children belong to what their parents do, and are not asked. */
+static void
+check_home(struct ndc_audit *audit, const struct workflow_entry *entry, const char *run_id)
+{
+    struct ndc_load *load = audit->load;
+    bool is_child = entry < load->entries || entry >= load->entries + load->entry_count;
+    API(History) history;
+    if (load->homes == NULL || is_child ||
+        ndc_read_history(audit, 0, entry->id, run_id, &history) != NULL)
+        return;
+    ndc_home_check_run(load, entry, &history);
+}
+
 static void
 check_entry(struct ndc_audit *audit, const struct workflow_entry *entry)
 {
-    struct found found = {0};
+    struct ndc_found found = {0};
     find_runs(audit, entry, &found);
-    while (found.next < found.run_count) {
+    while (found.next < found.run_count && audit->load->verdict.violation == NULL) {
         const char *run_id = arena_text(audit->arena, found.runs[found.next++]);
         if (!same_history(audit, entry->id, run_id)) {
             verdict_violate(&audit->load->verdict, "%s", audit->why);
             tell(audit, entry, run_id);
             return;
         }
-        look_at_run(audit, entry->id, run_id, &found);
+        ndc_look_at_run(audit, entry->id, run_id, &found);
+        ndc_check_rebuild(audit, entry->id, run_id);
+        check_home(audit, entry, run_id);
+        if (audit->load->verdict.violation != NULL)
+            tell(audit, entry, run_id);
     }
-    for (unsigned i = 0; i < WORKFLOW_SIGNALS_FEW; i++) {
-        if (entry->is_signal_acknowledged[i] && found.signals[i] == 0) {
-            verdict_violate(&audit->load->verdict,
-                            "%s: signal s%u was acknowledged and is nowhere (%zu runs)", entry->id,
-                            i, found.run_count);
-            for (size_t j = 0; j < found.run_count; j++)
-                tell(audit, entry, found.runs[j]);
-        }
-        if (found.signals[i] > 0 && (entry->signals_sent >> i & 1) == 0)
-            verdict_violate(&audit->load->verdict, "%s: nobody sent signal s%u", entry->id, i);
-    }
+    check_signals(audit, entry, &found);
+    check_end(audit, entry, &found);
 }
 
 /* Does no cluster list an open run? Events that lost may have begun one just now. */
@@ -296,7 +290,7 @@ static bool
 is_at_rest(struct ndc_audit *audit)
 {
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
-        struct load_call call = call_to(audit, i);
+        struct load_call call = ndc_call_to(audit, i);
         API(ListOpenWorkflowExecutionsRequest) *list =
             message_new(audit->arena, API_TYPE(list_open_workflow_executions_request));
         list->domain = NDC_DOMAIN;
@@ -321,7 +315,7 @@ is_at_rest(struct ndc_audit *audit)
 static void
 check_parked(struct ndc_audit *audit, unsigned cluster)
 {
-    struct load_call call = call_to(audit, cluster);
+    struct load_call call = ndc_call_to(audit, cluster);
     ADMIN(CountDLQMessagesRequest) *count =
         message_new(audit->arena, ADMIN_TYPE(count_dlqmessages_request));
     ADMIN(CountDLQMessagesResponse) *counted = NULL;
@@ -332,19 +326,49 @@ check_parked(struct ndc_audit *audit, unsigned cluster)
         verdict_violate(&audit->load->verdict, "cluster%u has parked messages", cluster);
 }
 
+/* The workflows, each with its children behind it; false: there are no more. */
+struct round {
+    unsigned entry, child;
+    struct workflow_entry own; /* a child */
+};
+
+static const struct workflow_entry *
+next_of(const struct ndc_load *load, struct round *round)
+{
+    while (round->entry < load->entry_count) {
+        const struct workflow_entry *entry = &load->entries[round->entry];
+        unsigned child = round->child++;
+        if (child == 0 && entry->run_id[0] != '\0')
+            return entry;
+        if (child > 0 && child <= entry->plan.children) {
+            round->own = (struct workflow_entry){.fate = FATE_COMPLETE};
+            snprintf(round->own.id, sizeof round->own.id, "%.20s-c%u", entry->id, child - 1);
+            return &round->own;
+        }
+        if (child > 0) {
+            round->entry++;
+            round->child = 0;
+        }
+    }
+    return NULL;
+}
+
 /* All in one go, without anything that has not settled. */
 static bool
-have_settled(struct ndc_audit *audit, unsigned *which)
+have_settled(struct ndc_audit *audit, struct workflow_entry *which)
 {
-    struct ndc_load *load = audit->load;
-    bool is_settled = true;
-    for (*which = 0; is_settled && *which < load->entry_count; (*which)++) {
-        const struct workflow_entry *entry = &load->entries[*which];
+    struct round round = {0};
+    const struct workflow_entry *entry;
+    bool is_settled;
+    which->id[0] = '\0';
+    while ((entry = next_of(audit->load, &round)) != NULL) {
         audit->arena = arena_new(0);
-        is_settled = entry->run_id[0] == '\0' || has_settled(audit, entry);
+        is_settled = has_settled(audit, entry);
         arena_free(audit->arena);
-        if (!is_settled)
+        if (!is_settled) {
+            *which = *entry;
             return false;
+        }
     }
     audit->arena = arena_new(0);
     is_settled = is_at_rest(audit);
@@ -357,15 +381,15 @@ settle(struct ndc_audit *audit)
 {
     struct ndc_load *load = audit->load;
     int64_t limit = clock_monotonic() + SETTLE_LIMIT;
-    unsigned which = 0;
+    struct workflow_entry which;
     while (load->verdict.violation == NULL && !have_settled(audit, &which)) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         fiber_set_deadline(NEVER);
         if (clock_monotonic() > limit) {
             verdict_violate(&load->verdict, "not settled: %s", audit->why);
             audit->arena = arena;
-            if (which < load->entry_count)
-                tell(audit, &load->entries[which], audit->run_id);
+            if (which.id[0] != '\0')
+                tell(audit, &which, audit->run_id);
         }
         if (fiber_sleep(NS_PER_S, arena) != NULL)
             return;
@@ -377,10 +401,13 @@ ndc_audit(struct ndc_load *load)
 {
     struct ndc_audit audit = {.load = load, .clients = load_clients_new(load->sim)};
     settle(&audit);
-    for (unsigned i = 0; i < load->entry_count && load->verdict.violation == NULL; i++) {
+    if (load->homes != NULL && load->verdict.violation == NULL)
+        ndc_homes_audit(load, audit.clients);
+    struct round round = {0};
+    const struct workflow_entry *entry;
+    while (load->verdict.violation == NULL && (entry = next_of(load, &round)) != NULL) {
         audit.arena = arena_new(0);
-        if (load->entries[i].run_id[0] != '\0')
-            check_entry(&audit, &load->entries[i]);
+        check_entry(&audit, entry);
         arena_free(audit.arena);
     }
     for (unsigned i = 0; i < load->sim->count && load->verdict.violation == NULL; i++) {

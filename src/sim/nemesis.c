@@ -9,6 +9,7 @@
 /* Crashes at a commit: so many points from now, and waiting so long for them. */
 #define POINTS_AHEAD_MAX 40
 #define POINT_WAIT_MAX   (2 * NS_PER_S)
+#define SLOW_MAX         ((uint64_t)(3 * NS_PER_S)) /* one way */
 
 static struct sim_host *
 any_host(struct sim *sim)
@@ -154,6 +155,18 @@ crash_at_commit(struct sim *sim)
     sim_host_crash(host);
 }
 
+/* Answers come late, one after the other, and calls may time out though they were heard. */
+static void
+slow_one(struct sim *sim)
+{
+    struct way way = any_way(sim);
+    bool is_slow = random_below(world_random(sim->world), 2) == 0;
+    int64_t delay = (int64_t)random_below(world_random(sim->world), SLOW_MAX);
+    if (is_slow)
+        world_mark(sim->world, way.is_between_clusters ? "slow_between_clusters" : "slow");
+    world_slow(sim->world, way.from, way.to, is_slow ? delay : 0);
+}
+
 /* Repairs stand more than once: harm must leave time to work in between. */
 static const struct {
     void (*apply)(struct sim *sim);
@@ -178,6 +191,8 @@ nemesis_run(struct nemesis *nemesis, int64_t duration)
         world_run_for(sim->world, pause < left ? pause : left);
         if (nemesis->is_at_commits && random_below(world_random(sim->world), 3) == 0)
             crash_at_commit(sim);
+        else if (nemesis->slows && random_below(world_random(sim->world), 4) == 0)
+            slow_one(sim);
         else
             harms[random_below(world_random(sim->world), array_length(harms))].apply(sim);
     }
@@ -203,9 +218,13 @@ heal_all_of(struct sim *sim, unsigned number)
     struct host *host = sim->hosts[number].host;
     world_heal(sim->world, sim->client, host);
     world_heal(sim->world, host, sim->client);
+    world_slow(sim->world, sim->client, host, 0);
+    world_slow(sim->world, host, sim->client, 0);
     for (unsigned i = 0; i < sim->count; i++) {
-        if (i != number)
-            world_heal(sim->world, host, sim->hosts[i].host);
+        if (i == number)
+            continue;
+        world_heal(sim->world, host, sim->hosts[i].host);
+        world_slow(sim->world, host, sim->hosts[i].host, 0);
     }
 }
 

@@ -14,6 +14,7 @@ struct nemesis {
     struct sim *sim;
     int64_t pause_max;  /* between two harms, ns */
     bool is_at_commits; /* one harm in three is a crash at a commit that is on its way */
+    bool slows;         /* one in four makes a way slow, or as fast as usual again */
 };
 
 /* Runs the world for `duration` ns, doing harm at seeded moments. */

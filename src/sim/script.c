@@ -148,8 +148,6 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL || is_due;
 }
 
-static const struct script_attributes no_attributes = {.is_forwarded = true};
-
 static void
 do_outside(struct script *script)
 {
@@ -175,6 +173,7 @@ play(const struct script_stage *stage, unsigned domain_clusters, const char *con
                             .attribute_count = attributes->count,
                             .domain_clusters = domain_clusters == 0 ? clusters : domain_clusters};
     sim.dynamic = stage->dynamic;
+    sim.has_system_domains = stage->has_system_domains;
     if (attributes->has_regions)
         sim_give_regions(&sim);
     if (stage->begin != NULL)
@@ -211,6 +210,14 @@ void
 script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script))
 {
     play(&(struct script_stage){.clusters = clusters, .run = run}, domain_clusters, "");
+}
+
+void
+script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                        void (*run)(struct script *script))
+{
+    play(&(struct script_stage){.clusters = clusters, .has_system_domains = true, .run = run},
+         domain_clusters, "");
 }
 
 void

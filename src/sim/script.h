@@ -35,9 +35,10 @@ struct script {
 /* What a script is played on, if not on the usual. */
 struct script_stage {
     unsigned clusters;
-    const uint32_t *shards;                     /* of each cluster; NULL: the usual */
-    const char *dynamic;                        /* settings of all clusters; NULL: the usual */
-    const struct script_attributes *attributes; /* of the domain; NULL: it has none */
+    const uint32_t *shards; /* of each cluster; NULL: the usual */
+    const char *dynamic;    /* settings of all clusters; NULL: the usual */
+    bool has_system_domains;
+    const struct script_attributes *attributes; /* of the domain; NULL: none */
     void (*run)(struct script *script);
     /* Outside of all hosts, when everything is there and before anything runs; NULL: nothing. */
     void (*begin)(struct script *script);
@@ -49,6 +50,9 @@ struct script_stage {
 void script_play_on(const struct script_stage *stage);
 /* Runs it in a group of `clusters`; the domain is there, active in cluster 0, everywhere known. */
 void script_play(unsigned clusters, unsigned domain_clusters, void (*run)(struct script *script));
+/* The same, in a group whose clusters have the domains of system workflows. */
+void script_play_with_system(unsigned clusters, unsigned domain_clusters,
+                             void (*run)(struct script *script));
 /* The same, in a group of two whose second cluster has another number of shards. */
 void script_play_uneven(uint32_t shards, void (*run)(struct script *script));
 /* The same, and the domain has attributes. has_regions: sim_give_regions. */

@@ -32,8 +32,9 @@ see_change(struct shard_log *log, struct slice key, struct slice value, struct a
     const STORED(DomainRecord) *record = change->record;
     struct shard_log_state state = log->states[log->newest];
     bool is_new = change->operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE);
-    state.failovers += !is_new && (uint64_t)record->failover_notification_version == version - 1;
-    if (strcmp(record->domain->name, log->domain_name) == 0) {
+    state.failovers += record == NULL ||
+                       (!is_new && (uint64_t)record->failover_notification_version == version - 1);
+    if (record != NULL && strcmp(record->domain->name, log->domain_name) == 0) {
         state.failover_version = record->domain->failover_version;
         state.is_here = strcmp(record->domain->active_cluster_name, log->cluster_name) == 0;
     }

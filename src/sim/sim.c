@@ -16,6 +16,13 @@
 #define REGION_VERSION   5 /* of the first region; those of clusters are below */
 
 /* Not in order, as in the samples that people start from. */
+/* Users are made by starts, cities are not. */
+#define ENTITY_TYPES                                                                               \
+    "entities:\n"                                                                                  \
+    "  types:\n"                                                                                   \
+    "    user: {source: custom.user-location-provider, unknownKeys: create}\n"                     \
+    "    city: {}\n"
+
 static const int initial_versions[SIM_GROUP_MAX] = {1, 0, 2};
 
 /* What one life of a host consists of; all of it is in the host's memory. */
@@ -66,7 +73,7 @@ life_begin(struct life *life, struct sim_host *host)
     life->arena = arena_new(0);
     life->config = host_config(host, life->arena);
     life->dynamic = host_dynamic(host, life->arena);
-    life->metrics = metrics_new();
+    life->metrics = host->metrics = metrics_new();
     life->store = memory_open(host->base);
     host->store_handle = memory_handle(life->store);
     host->has_store = true;
@@ -86,6 +93,7 @@ life_begin(struct life *life, struct sim_host *host)
         .transfers_max = host->sim->transfers_max,
         .alarms_max = host->sim->alarms_max,
         .skips_time = host->sim->skips_time,
+        .echo = host->sim->echo,
     };
     return server_start(&options, life->arena, &life->server);
 }
@@ -97,6 +105,7 @@ life_end(struct life *life, struct sim_host *host)
         server_stop(life->server, STOP_GRACE);
     store_close(life->store);
     host->has_store = false;
+    host->metrics = NULL;
     metrics_free(life->metrics);
     dynamic_free(life->dynamic);
     config_free(life->config);
@@ -156,6 +165,7 @@ host_crashed(void *context)
         world_mark(host->sim->world, "crash_with_lost_writes");
     host->has_store = false;
     host->is_serving = false;
+    host->metrics = NULL;
     crash_lists(host);
 }
 
@@ -207,6 +217,8 @@ group_config(struct arena *arena, unsigned current, unsigned count, const char *
                      "%s%s"
                      "  clusterGroup:\n",
                      SIM_GROUP_INCREMENT, current, has_regions ? "  regions:\n" : "", regions);
+    if (has_regions)
+        text = arena_format(arena, "%s%s", ENTITY_TYPES, text);
     for (unsigned i = 0; i < count; i++)
         text = arena_format(arena,
                             "%s    cluster%u: {enabled: true, initialFailoverVersion: %d, "
@@ -270,6 +282,12 @@ sim_host_crash(struct sim_host *host)
 {
     check(host_is_running(host->host));
     host_crash(host->host);
+}
+
+struct slice
+sim_host_metrics(const struct sim_host *host, struct arena *arena)
+{
+    return host->metrics == NULL ? slice_text("") : metrics_render(host->metrics, arena);
 }
 
 const char *

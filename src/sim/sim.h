@@ -29,8 +29,9 @@ struct sim_host {
     uint32_t shards;          /* 0: SIM_SHARDS */
     uint64_t store_handle;    /* of the store it has open; meaningless when has_store is false */
     bool has_store;
-    bool is_serving; /* answers calls */
-    unsigned starts; /* how often it was started */
+    bool is_serving;         /* answers calls */
+    struct metrics *metrics; /* of this life; NULL: it has none */
+    unsigned starts;         /* how often it was started */
     bool is_stopping;
     struct fiber *first;
 };
@@ -43,6 +44,7 @@ struct sim {
     const char *dynamic; /* settings of all hosts, as YAML (config/dynamic.h); NULL: defaults */
     size_t transfers_max, alarms_max; /* of each shard, in memory; 0: a default */
     bool has_system_domains;          /* of system workflows */
+    unsigned echo;                    /* replication/runs_in.h; 0: none */
     bool skips_time; /* hosts have one loop each, and jump when everything waits for timers */
     struct sim_host hosts[SIM_HOSTS_MAX];
     struct host *client; /* where a test's clients run; never crashes */
@@ -55,8 +57,8 @@ void sim_open_cluster(struct sim *sim, const struct world_options *options, unsi
 /* A world with a group of `count` clusters of one host each. Nothing runs yet. */
 void sim_open_group(struct sim *sim, const struct world_options *options, unsigned count,
                     unsigned loops);
-/* Each cluster of the group lies in a region of its own: cluster i in "region<i>". Before hosts
- * start. */
+/* Each cluster of the group lies in a region of its own: cluster i in "region<i>"; and there are
+ * entities of the types "user" and "city". Before hosts start. */
 void sim_give_regions(struct sim *sim);
 /* The cluster becomes cluster0 of a group of two; nobody runs the other one. Before hosts start. */
 void sim_be_one_of_two(struct sim *sim);
@@ -65,6 +67,8 @@ void sim_close(struct sim *sim);
 void sim_host_start(struct sim_host *host);
 /* Pulls its plug; what it had in flight at the store is decided. */
 void sim_host_crash(struct sim_host *host);
+/* What the host tells at /metrics. In a fiber of any host. */
+struct slice sim_host_metrics(const struct sim_host *host, struct arena *arena);
 /* Address of a host's gRPC door, as clients write it. */
 const char *sim_host_address(const struct sim_host *host, char *room, size_t size);
 /* Looks at the domains in the host's store (domain_log.h), with a store of its own. In a fiber of

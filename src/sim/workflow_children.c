@@ -24,6 +24,9 @@ family_follow(struct family_progress *progress, const API(HistoryEvent) *event)
                        kind == EVENT(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED);
     progress->answered += kind == EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED) ||
                           kind == EVENT(EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED);
+    progress->refused += kind == EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED);
+    progress->unheard += kind == EVENT(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED) ||
+                         kind == EVENT(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED);
 }
 
 static char *
@@ -44,6 +47,11 @@ family_child_entry(const struct plan *plan, struct workflow_entry *child)
     child->plan.signals = plan->family == FAMILY_WAITS ? 1 : 0;
     child->plan.is_endless = plan->family == FAMILY_CANCELS || plan->family == FAMILY_TERMINATES ||
                              plan->family == FAMILY_REQUESTS;
+    if (plan->is_mild == 0)
+        return;
+    child->plan.is_mild = 1;
+    child->plan.signals = child->plan.is_endless = 0;
+    child->plan.timers = 3;
 }
 
 static API(Decision) *
@@ -110,16 +118,19 @@ family_decide(const struct plan *plan, const struct family_progress *progress,
               const char *workflow_id, struct arena *arena, struct plan_step *step)
 {
     bool asks = plan->family == FAMILY_WAITS || plan->family == FAMILY_REQUESTS;
+    unsigned refused = plan->is_mild != 0 ? progress->refused : 0;
+    unsigned unheard = plan->is_mild != 0 ? progress->unheard : 0;
     if (plan->children == 0)
         return false;
     step->has_children = progress->initiated == 0;
     for (unsigned i = 0; progress->initiated == 0 && i < plan->children; i++)
         step->decisions[step->count++] = start_child(plan, workflow_id, i, arena);
-    if (progress->started < plan->children)
+    if (progress->started + refused < plan->children)
         return true;
     for (unsigned i = 0; asks && progress->asked == 0 && i < plan->children; i++)
         step->decisions[step->count++] = plan->family == FAMILY_WAITS
                                              ? signal_child(workflow_id, i, arena)
                                              : cancel_child(workflow_id, i, arena);
-    return asks && (progress->answered < plan->children || progress->ended < plan->children);
+    return asks && (progress->answered + unheard < plan->children ||
+                    progress->ended + refused < plan->children);
 }

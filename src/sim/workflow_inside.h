@@ -59,6 +59,7 @@ void plan_decide(const struct history_seen *seen, const char *workflow_id, const
 struct family_progress {
     unsigned initiated, started, ended; /* children */
     unsigned asked, answered;           /* signals or cancel requests for them */
+    unsigned refused, unheard;          /* children that were not started, requests that failed */
 };
 void family_follow(struct family_progress *progress, const API(HistoryEvent) *event);
 /* Adds what is to be done about them to the step. True: there is something to do or to wait for

@@ -57,6 +57,9 @@ struct plan {
     unsigned child_failures; /* the same as above, of each child */
     unsigned child_fires;
     unsigned is_endless; /* the last run never ends by itself: a child that somebody ends */
+    /* Where clusters disagree a child may be refused, or lose its parent: the plan goes on without
+     * it, and a child ends by itself. */
+    unsigned is_mild;
 };
 
 /* How a parent and its children part. */

@@ -33,19 +33,19 @@ struct progress {
 const char *
 plan_print(const struct plan *plan, struct arena *arena)
 {
-    return arena_format(arena, "%u %u %u %u %u %u %u %u %u %u %u %u", plan->activities,
+    return arena_format(arena, "%u %u %u %u %u %u %u %u %u %u %u %u %u", plan->activities,
                         plan->timers, plan->signals, plan->runs, plan->failures, plan->fires,
                         plan->children, plan->family, plan->child_runs, plan->child_failures,
-                        plan->child_fires, plan->is_endless);
+                        plan->child_fires, plan->is_endless, plan->is_mild);
 }
 
 bool
 plan_parse(const char *text, struct plan *plan)
 {
-    return sscanf(text, "%u %u %u %u %u %u %u %u %u %u %u %u", &plan->activities, &plan->timers,
+    return sscanf(text, "%u %u %u %u %u %u %u %u %u %u %u %u %u", &plan->activities, &plan->timers,
                   &plan->signals, &plan->runs, &plan->failures, &plan->fires, &plan->children,
                   &plan->family, &plan->child_runs, &plan->child_failures, &plan->child_fires,
-                  &plan->is_endless) == 12;
+                  &plan->is_endless, &plan->is_mild) == 13;
 }
 
 API(RetryPolicy) *

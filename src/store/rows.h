@@ -64,7 +64,8 @@ enum row_life { ROW_MANY, ROW_ONCE, ROW_ONCE_RANGE };
     X(ROW_ISOLATION_GROUPS, 22, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "isolation-groups")      \
     X(ROW_AUDIT, 23, PARTITION_AUDIT, ROW_ORDERED, ROW_MANY, "audit")                              \
     X(ROW_DIVERGENCE, 24, PARTITION_SHARD, ROW_ORDERED, ROW_MANY, "divergence")                    \
-    X(ROW_DOMAIN_DRAIN, 25, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-drain")
+    X(ROW_DOMAIN_DRAIN, 25, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "domain-drain")              \
+    X(ROW_ENTITY, 26, PARTITION_DOMAINS, ROW_ORDERED, ROW_MANY, "entity")
 
 enum row_kind {
 #define X(kind, number, partition, access, life, name) kind = number,

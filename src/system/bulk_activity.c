@@ -1,6 +1,8 @@
 /* bulk_activity.c - the activity of a batch: finds the runs, chunk by chunk. See bulk.h. */
+#include "api/places.h"
 #include "base/check.h"
 #include "base/limit.h"
+#include "cluster/group.h"
 #include "domain/domains.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
@@ -146,15 +148,50 @@ read_order(struct system_task *task, struct bulk_params *params, struct bulk_ord
     struct error *err = bulk_read_params(order->params, task->arena, params);
     if (err != NULL)
         return err;
-    if (params->verb == BULK_REPLICATE)
-        return error_new(task->arena, ERR_BAD_REQUEST,
-                         "runs cannot be replicated: there is no replication of runs yet");
     if (order->rate > 0)
         params->rate = order->rate;
     if (order->concurrency > 0)
         params->concurrency = order->concurrency;
     if (params->concurrency > BULK_CONCURRENCY_MAX)
         params->concurrency = BULK_CONCURRENCY_MAX;
+    return NULL;
+}
+
+static bool
+has_cluster(const API(Domain) *domain, const char *cluster)
+{
+    for (size_t i = 0; i < domain->n_clusters; i++) {
+        if (strcmp(domain->clusters[i]->cluster_name, cluster) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* May runs of the domain be sent to the cluster that is named? Errors are final. */
+static struct error *
+check_clusters(const struct system_task *task, const struct bulk_params *params,
+               const API(Domain) *domain)
+{
+    const struct cluster_group *group = task->parts->group;
+    const char *source = params->source_cluster, *target = params->target_cluster;
+    if (params->verb != BULK_REPLICATE)
+        return NULL;
+    if (strcmp(source, group->current->name) != 0)
+        return error_new(task->arena, ERR_BAD_REQUEST,
+                         "the activity must run in the source cluster, current cluster is %s",
+                         group->current->name);
+    const struct cluster *found = cluster_group_find(group, target);
+    if (found == NULL || found == group->current || task->parts->replication == NULL)
+        return error_new(task->arena, ERR_BAD_REQUEST,
+                         "the target cluster must be another cluster of the group, %s is not one",
+                         target);
+    if (!domain->is_global_domain)
+        return error_new(task->arena, ERR_BAD_REQUEST,
+                         "domain %s is local: its runs live in this cluster only", params->domain);
+    if (!has_cluster(domain, target))
+        return error_new(task->arena, ERR_BAD_REQUEST,
+                         "domain %s is not in cluster %s; add it to the clusters of the domain",
+                         params->domain, target);
     return NULL;
 }
 
@@ -179,13 +216,19 @@ bulk_run(struct system_task *task, struct slice *result)
     struct bulk_order order;
     struct query query;
     struct error *err = read_order(task, &params, &order);
-    if (err == NULL)
-        err = query_parse(params.query, registry_set(task->parts->registry), task->arena, &query);
     if (err != NULL)
         return refuse(task, err);
     const struct domain *domain = domains_find_name(task->parts->domains, params.domain);
+    struct query_places places = places_of(domain, task->arena);
+    err = query_parse_placed(params.query, registry_set(task->parts->registry), &places,
+                             task->arena, &query);
+    if (err != NULL)
+        return refuse(task, err);
     if (domain == NULL)
         return refuse(task, domain_error_unknown(params.domain, task->arena));
+    err = check_clusters(task, &params, domain->record->domain);
+    if (err != NULL)
+        return refuse(task, err);
     struct limit limit;
     limit_init(&limit, (double)params.rate, clock_monotonic());
     struct bulk_job job = {.task = task,

@@ -9,9 +9,11 @@
 #include "base/uuid.h"
 #include "base/vector.h"
 #include "domain/domains.h"
+#include "engine/ndc/branches.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/mark.h"
+#include "replication/replication.h"
 #include "system/bulk.h"
 #include "wire/message.h"
 #include "wire/presence.h"
@@ -97,6 +99,23 @@ signal_run(const struct bulk_job *job, const struct victim *victim, struct arena
     return engine_signal(job->task->parts->engine, victim->domain_id, request, arena);
 }
 
+/* The other cluster says the same of a domain that has not arrived there yet, and of a run that is
+ * gone here. Only the latter needs nothing any more. */
+static struct error *
+replicate(const struct bulk_job *job, const struct run_key *key, struct arena *arena)
+{
+    const struct system_parts *parts = job->task->parts;
+    struct error *err =
+        replication_push(parts->replication, job->params->target_cluster, key, arena);
+    if (err == NULL || err->kind != ERR_ENTITY_NOT_EXISTS)
+        return err;
+    struct run_branches branches;
+    if (engine_find_branches(parts->engine, key, arena, &branches) != NULL)
+        return err;
+    mark("bulk_replicate_too_early");
+    return error_new(arena, ERR_UNAVAILABLE, "%s", err->message);
+}
+
 static struct error *
 do_once(const struct bulk_job *job, const struct victim *victim, struct arena *arena)
 {
@@ -112,7 +131,7 @@ do_once(const struct bulk_job *job, const struct victim *victim, struct arena *a
     case BULK_REFRESH:
         return engine_refresh(job->task->parts->engine, &key, arena);
     case BULK_REPLICATE:
-        break;
+        return replicate(job, &key, arena);
     }
     return error_new(arena, ERR_BAD_REQUEST, "not supported batch type: %s",
                      job->params->verb_name);

@@ -105,7 +105,7 @@ struct slice managed_take(struct buffer *out, struct arena *arena);
 
 /* --- which domains (managed_pick.c) ---- */
 
-/* Is the domain one of those, and where does it go? Pure. */
+/* Is the domain one of those, and where does it go? Pure: a dry run asks the same. */
 bool managed_pick(enum managed_kind kind, const struct managed_params *params,
                   const API(Domain) *domain, struct arena *arena, struct managed_move *move);
 

@@ -35,6 +35,7 @@ struct system_parts {
     struct visibility *visibility;
     struct registry *registry; /* of search attributes */
     struct api *api;
+    struct replication *replication; /* NULL: no other cluster is followed */
     const struct log *log;
 };
 

@@ -38,6 +38,7 @@ struct query_reader {
     size_t position;   /* of what was not read yet */
     struct word word;  /* the one looked at */
     const struct attribute_set *attributes;
+    const struct query_places *places; /* NULL: nobody knows where runs are active */
     struct arena *arena;
     size_t depth;       /* parentheses and NOTs around us */
     size_t comparisons; /* made so far */
@@ -58,6 +59,11 @@ const struct attribute *query_resolve_name(struct query_reader *reader, const st
  */
 struct query_node *query_resolve(struct query_reader *reader, const struct attribute *attribute,
                                  enum query_operator comparison, const struct word *value);
+/* What ActiveCluster is resolved to, where places are known; the name is no attribute of the set.
+ */
+extern const struct attribute query_active_cluster;
+struct query_node *query_resolve_place(struct query_reader *reader, enum query_operator comparison,
+                                       const struct word *value);
 /* A node with children, in the arena; of one child it is the child itself. */
 struct query_node *query_join(struct arena *arena, enum query_node_kind kind,
                               struct query_node **children, size_t count);

@@ -260,8 +260,15 @@ struct error *
 query_parse(const char *text, const struct attribute_set *attributes, struct arena *arena,
             struct query *query)
 {
+    return query_parse_placed(text, attributes, NULL, arena, query);
+}
+
+struct error *
+query_parse_placed(const char *text, const struct attribute_set *attributes,
+                   const struct query_places *places, struct arena *arena, struct query *query)
+{
     struct query_reader reader = {
-        .text = slice_text(text), .attributes = attributes, .arena = arena};
+        .text = slice_text(text), .attributes = attributes, .places = places, .arena = arena};
     *query = (struct query){0};
     query_next_word(&reader);
     if (reader.word.kind != WORD_END && !word_is(&reader.word, "ORDER"))

@@ -60,4 +60,22 @@ struct query {
 must_use struct error *query_parse(const char *text, const struct attribute_set *attributes,
                                    struct arena *arena, struct query *query);
 
+/* Where runs of a domain are active, at this moment. */
+struct query_place {
+    const char *scope,
+        *name; /* the attribute that they belong to; NULL: those that belong to none */
+    const char *cluster_name;
+};
+struct query_places {
+    struct query_place *all;
+    size_t count;
+    bool is_one; /* there is one place, and all runs are there */
+};
+/* The same, and ActiveCluster can be compared with by =, != and IN: it means the runs that are
+ * active in that cluster as `places` has it; `= missing`: in none. The tree has neither the name
+ * nor the places any more. */
+must_use struct error *query_parse_placed(const char *text, const struct attribute_set *attributes,
+                                          const struct query_places *places, struct arena *arena,
+                                          struct query *query);
+
 #endif

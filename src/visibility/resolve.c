@@ -11,11 +11,15 @@
 #define MILLISECOND INT64_C(1000000)
 #define NUMBER_MAX  ((size_t)64) /* bytes of a number */
 
+const struct attribute query_active_cluster = {"ActiveCluster", ATTRIBUTE_KEYWORD, COLUMN_NONE};
+
 const struct attribute *
 query_resolve_name(struct query_reader *reader, const struct word *name)
 {
     const char *text = arena_text_of(reader->arena, name->value);
     const struct attribute *attribute = attribute_find(reader->attributes, text);
+    if (attribute == NULL && reader->places != NULL && strcmp(text, query_active_cluster.name) == 0)
+        return &query_active_cluster;
     if (attribute == NULL) /* Cadence's whole message (B-015): the name is the place */
         reader->err =
             error_new(reader->arena, ERR_BAD_REQUEST, "invalid search attribute \"%s\"", text);
@@ -261,6 +265,8 @@ query_resolve(struct query_reader *reader, const struct attribute *attribute,
                    QUERY_COMPARISONS_MAX);
         return NULL;
     }
+    if (attribute == &query_active_cluster)
+        return query_resolve_place(reader, comparison, value);
     if (word_is(value, "missing"))
         return resolve_missing(reader, attribute, comparison, value);
     if (comparison == QUERY_LIKE || comparison == QUERY_NOT_LIKE)

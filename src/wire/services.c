@@ -30,6 +30,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
     &cadenza__admin__v1__visibility_api__descriptor,
     &cadenza__admin__v1__audit_api__descriptor,
     &cadenza__admin__v1__replication_api__descriptor,
+    &cadenza__admin__v1__entity_api__descriptor,
 };
 
 static struct wire_method

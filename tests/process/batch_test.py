@@ -40,7 +40,14 @@ def start_batch(server, verb, *flags, query="WorkflowType = 'order' and CloseTim
 
 
 def state(server, job):
-    return json.loads(cadence(server, "workflow", "batch", "desc", "--job_id", job))
+    """The command line stumbles over a job that has not said yet how far it is."""
+
+    def look():
+        code, out, err = support.cadence(server, "d", "workflow", "batch", "desc", "--job_id", job)
+        assert code == 0 or "unexpected end of JSON input" in err, (code, out, err)
+        return code == 0 and json.loads(out)
+
+    return support.wait_until(look, f"batch {job} to say how far it is")
 
 
 def wait_finished(server, job):

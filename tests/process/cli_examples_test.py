@@ -53,6 +53,8 @@ def is_about(example, *starts):
 ELSEWHERE = {
     "cadenza workflow listarchived ": (1, r"archiv"),  # off unless a folder is given
     "cadenza admin workflow resend ": (1, r"followed"),
+    "cadenza admin entity get ": (1, r"There is no entity"),
+    "cadenza admin entity set ": (1, r"clusterGroupMetadata.regions"),
     "cadenza admin kafka rereplicate ": (1, r"followed"),
     "cadenza admin shard removeTask ": (1, r"has no meaning here"),
     "cadenza admin queue reset ": (1, r"has no meaning here"),
@@ -122,6 +124,7 @@ def make_schedule(cli, example):
 
 # Examples for which one running server is too much, or too little: other tests run them.
 NOT_ALONE = ["admin store", "admin backup", "admin restore", "admin domain", "admin dlq"]
+NOT_ALONE += ["admin cluster failover", "admin cluster rebalance"]
 
 
 def test_the_examples_of_workflows_task_lists_and_settings_run(binary, folder):

@@ -112,6 +112,28 @@ def test_a_cluster_that_shows_no_token_is_refused_and_says_so(binary, folder):
         assert REFUSES not in clusters[0].text()
 
 
+@support.proves("J-025")
+def test_clusters_go_on_with_other_keys_without_a_restart(binary, folder):
+    domain = replication_test.DOMAIN
+    with two_clusters(binary, folder) as (_, admin, clusters):
+        group_test.register(clusters, domain)
+        group_test.until_same(clusters, domain)
+        private = authorize_test.make_keys(folder)  # in the same files
+        for cluster in clusters:
+            support.wait_until(
+                lambda: "The keys of tokens were read again" in cluster.text()
+                and "The key for tokens was read again" in cluster.text(),
+                f"{cluster.name} to read the new keys",
+            )
+        with contextlib.suppress(grpc.RpcError):
+            make_side(clusters[0], admin).start("old")
+            raise AssertionError("a token of the old key is taken")
+        newer = authorize_test.make_token(private, Admin=True)
+        sides = [make_side(cluster, newer) for cluster in clusters]
+        sides[0].start("w")
+        replication_test.until_same(sides, "w")
+
+
 def test_a_server_does_not_start_with_a_key_that_cannot_sign(binary, folder):
     _, clusters = make_clusters(binary, folder, keys=("public.pem", None))
     clusters[0].launch()

@@ -8,6 +8,9 @@ import time
 from concurrent import futures
 
 import grpc
+from cadence.api.v1 import domain_pb2
+from cadence.api.v1 import service_domain_pb2 as domain_api
+from google.protobuf import timestamp_pb2
 
 import group_test
 import support
@@ -104,17 +107,38 @@ def now(seconds=0):
     return number(2, time.time_ns() + seconds * 10**9)
 
 
+def stuck_domain(seconds):
+    """A domain whose graceful failover should have ended so long ago."""
+    end = timestamp_pb2.Timestamp(seconds=int(time.time()) - seconds)
+    return domain_pb2.Domain(
+        name="orders",
+        is_global_domain=True,
+        active_cluster_name="here",
+        clusters=[
+            domain_pb2.ClusterReplicationConfiguration(cluster_name=name)
+            for name in ("here", "late")
+        ],
+        failover_info=domain_pb2.FailoverInfo(
+            failover_expire_timestamp=end, completed_shard_count=1, pending_shards=[3, 5]
+        ),
+    )
+
+
 def test_everything_that_is_wrong_is_said(binary, folder):
     letters = text(1, number(1, 5) + number(2, 3) + text(3, "late")) + number(2, 7)
     shards = number(1, 2) + text(2, number(1, 0) + text(2, "host"))
     shards += text(2, number(1, 1) + text(2, "unknown"))
     with MadeUp({"DescribePeers": lambda: now(-9)}) as late:
-        peer = text(3, text(1, "late") + text(2, late.grpc) + number(3, 1))
+        behind = number(7, 3) + number(8, time.time_ns() - 90 * 10**9)
+        peer = text(3, text(1, "late") + text(2, late.grpc) + number(3, 1) + behind)
+        drains = stuck_domain(60)
         answers = {
             "Health": text(2, "starting"),
             "DescribeShardDistribution": shards,
             "CountDLQMessages": letters,
             "DescribePeers": lambda: text(1, "here") + now() + peer,
+            "ListDomains": domain_api.ListDomainsResponse(domains=[drains]).SerializeToString(),
+            "DescribeDomain": domain_api.DescribeDomainResponse(domain=drains).SerializeToString(),
         }
         with MadeUp(answers) as server:
             found = examine(binary, server)
@@ -125,7 +149,23 @@ def test_everything_that_is_wrong_is_said(binary, folder):
         "7 changes of domains could not be applied.",
     ], found
     clock = re.fullmatch(r"The clock of late is (\S+) s behind that of here\.", found[4])
-    assert len(found) == 5 and 7 < float(clock[1]) < 11, found
+    assert len(found) == 7 and 7 < float(clock[1]) < 11, found
+    lag = re.fullmatch(r"here is (\d+) s behind late: 3 messages are not applied\.", found[5])
+    assert 89 <= int(lag[1]) < 120, found
+    stuck = r"The graceful failover of orders to here should have ended (\d+) s ago; 2 shards .*"
+    assert 59 <= int(re.fullmatch(stuck, found[6])[1]) < 90, found
+
+
+def test_a_failover_that_is_under_way_is_not_stuck(binary, folder):
+    drains = stuck_domain(-60)
+    answers = {
+        "Health": number(1, 1),
+        "DescribePeers": lambda: text(1, "here") + now() + text(3, text(1, "late")),
+        "ListDomains": domain_api.ListDomainsResponse(domains=[drains]).SerializeToString(),
+        "DescribeDomain": domain_api.DescribeDomainResponse(domain=drains).SerializeToString(),
+    }
+    with MadeUp(answers) as server:
+        assert examine(binary, server) == []
 
 
 if __name__ == "__main__":

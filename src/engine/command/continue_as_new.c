@@ -47,10 +47,10 @@ find_attribute_fault(const struct deciding *deciding, const wish_t *wish)
     struct cluster_attribute own = cluster_attribute_of(core->active_cluster_selection_policy);
     if (next.scope == NULL || cluster_attribute_equals(&next, &own))
         return NULL;
-    if (!domain_has_attribute(facts->domain, &next))
+    struct active_cluster there = facts_active(facts, facts->domain, &next);
+    struct active_cluster here = facts_active(facts, facts->domain, &own);
+    if (there.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return UNKNOWN_ATTRIBUTE_FAULT;
-    struct active_cluster there = domain_find_active(facts->domain, &next);
-    struct active_cluster here = domain_find_active(facts->domain, &own);
     if (strcmp(there.cluster_name, here.cluster_name) != 0)
         return "Cannot continue as new with a cluster attribute that is active in a different "
                "cluster.";

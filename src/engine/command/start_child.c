@@ -112,7 +112,8 @@ decide_start_child(struct deciding *deciding, const API(Decision) *decision)
     const char *fault = find_fault(deciding, wish);
     struct cluster_attribute attribute =
         cluster_attribute_of(wish->active_cluster_selection_policy);
-    if (fault == NULL && !domain_has_attribute(target, &attribute))
+    if (fault == NULL && attribute.scope != NULL &&
+        facts_active(deciding->step->facts, target, &attribute).status == ACTIVE_UNKNOWN_ATTRIBUTE)
         fault = UNKNOWN_ATTRIBUTE_FAULT;
     if (fault != NULL) {
         deciding_refuse(deciding, BAD, "%s", fault);

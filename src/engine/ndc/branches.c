@@ -203,6 +203,12 @@ find_range_end(const struct run_branches *branches, const struct version_item *b
         return true;
     range->branch = branches_find_event(branches, *before);
     range->to_event_id = before->event_id;
+    for (size_t i = 1; range->branch == branches->count && i < branches->count; i++) {
+        struct version_item last = versions_last(branches->branch[i].versions);
+        last.event_id++;
+        if (version_item_equal(*before, last))
+            range->branch = i;
+    }
     return range->branch < branches->count;
 }
 
@@ -255,8 +261,12 @@ static struct run_branches
 settle(struct run_branch *branch, size_t count, size_t index)
 {
     struct run_branch grown = branch[index];
-    if (versions_last(grown.versions).event_version >
-        versions_last(branch[0].versions).event_version) {
+    bool wins = versions_last(grown.versions).event_version >
+                versions_last(branch[0].versions).event_version;
+#ifdef CADENZA_PLANT_branch_by_length
+    wins = versions_last(grown.versions).event_id > versions_last(branch[0].versions).event_id;
+#endif
+    if (wins) {
         branch[index] = branch[0];
         branch[0] = grown;
     }

@@ -45,7 +45,8 @@ size_t branches_find_event(const struct run_branches *branches, struct version_i
  * `before` (NULL: all of the current history): both events are not included, and may be of
  * different histories. Then what is read is the history of `before`, from the newest event that
  * both have. An event id of 0 with the first version is as good as nothing; so is the id behind the
- * last event of the current history, with its version, as all. False: there is no such event. */
+ * last event of the current history, with its version, as all. The id behind the last event of
+ * another history names all of that. False: there is no such event. */
 struct branch_range {
     size_t branch;
     int64_t from_event_id, to_event_id; /* the second one not included; equal: nothing */

@@ -23,6 +23,9 @@ static bool
 belong_together(const STORED(RunRecord) *one, const STORED(RunRecord) *other)
 {
     const API(ClusterAttribute) *mine = attribute_of(one), *theirs = attribute_of(other);
+#ifdef CADENZA_PLANT_regions_compared
+    return true;
+#endif
     if (mine == NULL || theirs == NULL)
         return mine == theirs;
     return text_is(mine->scope, theirs->scope) && text_is(mine->name, theirs->name);

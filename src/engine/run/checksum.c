@@ -21,6 +21,7 @@ forget_place(STORED(RunRecord) *core)
 {
     FORGET(core, alarm_time);
     FORGET(core, alarm_row);
+    FORGET(core, children_row);
     FORGET(core, auto_reset_time);
     FORGET(core, last_updated_time);
     FORGET(core, buffered_next);

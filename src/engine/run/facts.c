@@ -33,6 +33,15 @@ facts_flag(const struct facts *facts, enum dynamic_key key)
     return dynamic_flag(facts->dynamic, key, &filter);
 }
 
+struct active_cluster
+facts_active(const struct facts *facts, const struct domain *domain,
+             const struct cluster_attribute *attribute)
+{
+    return facts->find_active == NULL
+               ? domain_find_active(domain, attribute)
+               : facts->find_active(facts->find_domain_context, domain, attribute);
+}
+
 bool
 facts_take_turn(const struct facts *facts, const char *domain_id, const char *workflow_id)
 {

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "base/vector.h"
 #include "config/dynamic.h"
-#include "domain/domain.h"
+#include "domain/active.h"
 #include "engine/run/run.h"
 #include "uber/cadence/api/v1/history.pb-c.h"
 
@@ -49,6 +49,10 @@ struct facts {
     /* Domains by name, for decisions that aim at another one; NULL: unknown. No yield. */
     const struct domain *(*find_domain)(const void *context, const char *name);
     const void *find_domain_context;
+    /* Where what belongs to an attribute of a domain, or to an entity, is active; the same context.
+     * NULL: as the domain alone says. No yield. */
+    struct active_cluster (*find_active)(const void *context, const struct domain *domain,
+                                         const struct cluster_attribute *attribute);
     const struct search_port *search; /* NULL: by anything */
     /* Takes the turn of a task that would go to a worker with an answer, not by a list; false: the
      * workflow id had too many, the task goes by its list and waits. No yield. NULL: always. */
@@ -60,6 +64,9 @@ struct facts {
 int64_t facts_integer(const struct facts *facts, enum dynamic_key key);
 int64_t facts_duration(const struct facts *facts, enum dynamic_key key); /* ns */
 bool facts_flag(const struct facts *facts, enum dynamic_key key);
+/* As find_active; of nothing: where the domain is. */
+struct active_cluster facts_active(const struct facts *facts, const struct domain *domain,
+                                   const struct cluster_attribute *attribute);
 bool facts_take_turn(const struct facts *facts, const char *domain_id, const char *workflow_id);
 /* Error: ERR_BAD_REQUEST, runs of the domain may not be found by these. NULL attributes are fine.
  */

@@ -15,12 +15,19 @@ find_domain(const void *context, const char *name)
 }
 
 static struct active_cluster
+find_active(const void *context, const struct domain *domain,
+            const struct cluster_attribute *attribute)
+{
+    return domains_active_run(context, domain, attribute, -1);
+}
+
+static struct active_cluster
 active_for(const struct shard *shard, const struct domain *domain,
            const API(ActiveClusterSelectionPolicy) *policy, int64_t last_version)
 {
     struct cluster_attribute attribute = cluster_attribute_of(policy);
     struct active_cluster active =
-        domain_active_run(domain, &attribute, last_version, shard->options.group);
+        domains_active_run(shard->options.domains, domain, &attribute, last_version);
 #ifdef CADENZA_PLANT_old_version_after_marker
     const STORED(Drain) *drain = domain_find_drain(domain, &attribute);
     if (drain != NULL && active.status == ACTIVE_ELSEWHERE) {
@@ -110,6 +117,7 @@ fill_facts(struct tenure *tenure, const struct domain *domain, const struct run 
         .alarm_time_min = tenure->alarms.level,
         .find_domain = find_domain,
         .find_domain_context = shard->options.domains,
+        .find_active = find_active,
         .take_turn = pace_take,
         .take_turn_context = tenure,
     };

@@ -86,6 +86,7 @@ fill_started(struct feed *feed, API(WorkflowExecutionStartedEventAttributes) *st
     started->workflow_type->name = (char *)"type";
     started->task_list = make_list(arena);
     started->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
+    started->active_cluster_selection_policy = feed->rig->policy;
     started->task_start_to_close_timeout = presence_make_duration(arena, 10);
     started->original_execution_run_id = started->first_execution_run_id = (char *)feed->key.run_id;
     started->identity = (char *)"client";

@@ -107,8 +107,6 @@ figures_init(struct shard *shard)
     for (int i = 0; i < FIGURE_FOREIGN_COUNT; i++)
         figures->foreign[i] =
             metrics_counter(metrics, foreign_names[i][0], foreign_names[i][1], NULL);
-    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
-                                              "Markers of failovers that were put later.", NULL);
     figures->pending = metrics_counter(
         metrics, "task_pending_active",
         "Tasks and alarms that waited for the end of a graceful failover to here.", NULL);
@@ -117,15 +115,10 @@ figures_init(struct shard *shard)
                         "Rows that no cluster works off: their domain does not say where their run "
                         "is active.",
                         NULL);
+    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
+                                              "Markers of failovers that were put later.", NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);
-}
-
-void
-figures_marker_failed(struct shard *shard)
-{
-    if (shard->figures.metrics != NULL)
-        counter_add(shard->figures.markers_failed, 1);
 }
 
 void
@@ -140,6 +133,13 @@ figures_homeless(struct shard *shard)
 {
     if (shard->figures.metrics != NULL)
         counter_add(shard->figures.homeless, 1);
+}
+
+void
+figures_marker_failed(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.markers_failed, 1);
 }
 
 void
@@ -241,14 +241,12 @@ observe(struct shard *shard, enum task_figure task, const char *domain_id, int64
 }
 
 void
-figures_task(struct shard *shard, const struct transfer *transfer)
+figures_task(struct shard *shard, const struct task *task, unsigned attempts)
 {
     if (shard->figures.metrics == NULL)
         return;
-    const struct task *task = &transfer->task;
     enum task_figure figure = task->type == TASK_ACTIVITY ? FIGURE_ACTIVITY : FIGURE_DECISION;
-    check(!transfer->is_errand);
-    histogram_observe(shard->figures.tasks[figure].attempts, transfer->attempts + 1);
+    histogram_observe(shard->figures.tasks[figure].attempts, attempts);
     observe(shard, figure, task->run_domain_id, task->created_time);
 }
 

@@ -112,7 +112,7 @@ has_stayed(const struct handover *handover, const STORED(CurrentRecord) *record)
         attribute = (struct cluster_attribute){record->cluster_attribute->scope,
                                                record->cluster_attribute->name};
     struct active_cluster active =
-        domain_active_run(domain, &attribute, record->last_write_version, options->group);
+        domains_active_run(options->domains, domain, &attribute, record->last_write_version);
     const struct cluster *writer =
         cluster_group_of_version(options->group, record->last_write_version);
     bool is_there = writer != NULL && strcmp(writer->name, active.cluster_name) == 0;
@@ -242,4 +242,61 @@ handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t vers
     /* The version that the failover found. */
     if ((uint64_t)domain->record->failover_notification_version >= version)
         handover_start(tenure, domain->id);
+}
+
+/* ---- entities have moved ---- */
+
+/* The next domain that has entities, in order of name; false: there is none. */
+static bool
+next_domain(const struct shard_options *options, const char **after, const char **id,
+            struct arena *arena)
+{
+    struct domain *domain = NULL;
+    while (domains_list(options->domains, *after, &domain, 1) == 1) {
+        *after = arena_text(arena, domain->name);
+        if (domain_is_active_active(domain)) {
+            *id = arena_text(arena, domain->id);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+walk_domains(struct handover *handover)
+{
+    struct tenure *tenure = handover->tenure;
+    scoped(arena_drop) struct arena *names = arena_new(0);
+    const char *after = "";
+    struct error *err = NULL;
+    while (err == NULL && !tenure->is_over &&
+           next_domain(&tenure->shard->options, &after, &handover->domain_id, names))
+        err = walk(handover);
+    if (err != NULL && !tenure->is_over)
+        log_debug(tenure->shard->options.log, "runs of entities that moved are settled later",
+                  log_error(err));
+}
+
+static void
+entities_fiber(void *argument)
+{
+    struct tenure *tenure = argument;
+    struct handover handover = {.tenure = tenure, .arena = arena_new(0)};
+    while (tenure->view.is_walk_due && !tenure->is_over) {
+        tenure->view.is_walk_due = false;
+        walk_domains(&handover);
+    }
+    tenure->view.is_walking = false;
+    arena_free(handover.arena);
+    tenure_leave(tenure);
+}
+
+void
+handover_begin_entities(struct tenure *tenure)
+{
+    tenure->view.is_walk_due = true;
+    if (tenure->view.is_walking)
+        return;
+    tenure->view.is_walking = true;
+    tenure_start_fiber(tenure, "shard handover of entities", entities_fiber, tenure);
 }

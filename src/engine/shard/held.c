@@ -20,8 +20,8 @@ transfer_status(const struct tenure *tenure, const struct transfer *transfer,
                 const struct domain *domain)
 {
     struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
-    return domain_active_run(domain, &attribute, transfer->event_version,
-                             tenure->shard->options.group)
+    return domains_active_run(tenure->shard->options.domains, domain, &attribute,
+                              transfer->event_version)
         .status;
 }
 
@@ -63,11 +63,19 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
     list_push_back(&tenure->outbox.held, &transfer->node);
 }
 
+/* Could the change concern the row? `domain` NULL: entities changed. */
+static bool
+is_concerned(const struct transfer *transfer, const struct domain *domain)
+{
+    return domain == NULL ? transfer->attribute_scope != NULL
+                          : strcmp(transfer->task.run_domain_id, domain->id) == 0;
+}
+
 /* What waits since the domain was passive waits on, for the end of a drain now. */
 static void
 note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
 {
-    bool is_of_domain = strcmp(transfer->task.run_domain_id, domain->id) == 0;
+    bool is_of_domain = domain != NULL && is_concerned(transfer, domain);
     if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
         mark("held_row_pending");
         figures_pending(tenure->shard);
@@ -82,8 +90,7 @@ outbox_wake(struct tenure *tenure, const struct domain *domain)
     parking_domain_changed(outbox);
     list_each_safe(node, &outbox->held) {
         struct transfer *transfer = list_entry(node, struct transfer, node);
-        if (strcmp(transfer->task.run_domain_id, domain->id) != 0 ||
-            !transfer_is_active(tenure, transfer)) {
+        if (!is_concerned(transfer, domain) || !transfer_is_active(tenure, transfer)) {
             note_pending(tenure, domain, transfer);
             continue;
         }
@@ -179,6 +186,17 @@ alarm_hold(struct alarm *alarm)
     alarms->held_count++;
 }
 
+/* As of rows; what the run of an alarm belongs to is in the run, so those of all domains that have
+ * entities are. */
+static bool
+is_alarm_concerned(const struct tenure *tenure, const char *domain_id, const struct domain *domain)
+{
+    if (domain != NULL)
+        return strcmp(domain_id, domain->id) == 0;
+    const struct domain *of_alarm = domains_find_id(tenure->shard->options.domains, domain_id);
+    return of_alarm != NULL && domain_is_active_active(of_alarm);
+}
+
 /* Also those that are tried again anyway. One that is still not active is held again. */
 static void
 alarms_wake(struct tenure *tenure, const struct domain *domain)
@@ -187,7 +205,7 @@ alarms_wake(struct tenure *tenure, const struct domain *domain)
     bool has_any = false;
     list_each_safe(node, &alarms->held) {
         struct alarm *alarm = list_entry(node, struct alarm, node);
-        if (strcmp(alarm->key.domain_id, domain->id) != 0)
+        if (!is_alarm_concerned(tenure, alarm->key.domain_id, domain))
             continue;
         list_remove(node);
         alarms->held_count--;
@@ -197,14 +215,16 @@ alarms_wake(struct tenure *tenure, const struct domain *domain)
     }
     list_each(node, &alarms->delayed) {
         struct alarm *alarm = list_entry(node, struct alarm, node);
-        bool is_of_domain = strcmp(alarm->key.domain_id, domain->id) == 0;
+        bool is_of_domain = is_alarm_concerned(tenure, alarm->key.domain_id, domain);
         if (is_of_domain)
             alarm->retry_time = 0;
         has_any = has_any || is_of_domain;
     }
     if (has_any)
         fiber_cond_signal(&alarms->changed);
-    if (map_get(alarms->left_domains, slice_text(domain->id)) != NULL)
+    bool has_left = domain == NULL ? map_count(alarms->left_domains) > 0
+                                   : map_get(alarms->left_domains, slice_text(domain->id)) != NULL;
+    if (has_left)
         alarms->is_left_due = true;
     alarms_return(tenure);
 }
@@ -214,4 +234,11 @@ held_wake(struct tenure *tenure, const struct domain *domain)
 {
     outbox_wake(tenure, domain);
     alarms_wake(tenure, domain);
+}
+
+void
+held_wake_entities(struct tenure *tenure)
+{
+    outbox_wake(tenure, NULL);
+    alarms_wake(tenure, NULL);
 }

@@ -226,6 +226,9 @@ struct view {
     /* What this loop has heard of since then. */
     uint64_t known, failovers_known;
     vector_of(struct domain *) changed; /* in order; one reference each */
+    bool has_entities_changed;          /* rows of the entity table, too */
+    /* Runs that entities may have moved are walked over; once more when that is done. */
+    bool is_walking, is_walk_due;
     /* How far the domains were told that it is, for trimming their log; 0: not yet. */
     uint64_t noted;
     bool is_noting;
@@ -273,6 +276,9 @@ struct replica {
 /* Another cluster of the group, in its order. */
 struct replication_peer {
     uint64_t ack;    /* it needs no row up to this */
+    uint64_t lost;   /* rows up to this were dropped, though it may need them */
+    bool can_resync; /* then it reads the runs instead */
+    bool is_far;     /* it is further behind than rows are kept for, and was told of */
     uint64_t handed; /* it was given all up to this, in this tenure */
 };
 
@@ -288,6 +294,9 @@ struct replicating {
     vector_of(uint64_t) deletes; /* single ones above that, not yet in a batch */
     struct map *activities;      /* run id and schedule id → the newest struct replica */
     struct list watches;         /* struct replication_watch */
+    uint64_t index_next;         /* of the next row */
+    bool has_letters_counted;    /* nothing was parked or forgotten since */
+    struct fiber_cond over;      /* for replicate_watch_fiber */
 };
 
 /* --- markers of failovers (markers.c) ---- */
@@ -307,6 +316,29 @@ struct markers {
 
 /* --- tenures (shard.c) ---- */
 
+/* --- polls at hand (claims.c) ---- */
+
+#define CLAIMS_LUCK 64
+struct claims_luck {
+    uint8_t misses; /* times 2 + 1 for each that was in vain */
+    uint8_t skips;  /* that are left */
+};
+struct tenure_claims {
+    struct list handovers;                /* struct handover, in order of their tickets */
+    struct claims_luck luck[CLAIMS_LUCK]; /* by a hash of the list */
+};
+struct handover;
+/* Of one step. */
+struct claims {
+    struct claimed {
+        struct foreseen task;
+        struct claim *claim;       /* NULL: no poll is at hand */
+        struct handover *handover; /* NULL: the step did not start the task */
+    } all[FORESEEN_MAX];
+    size_t count;
+    bool had_decision; /* the run had one before the step */
+};
+
 struct tenure {
     struct shard *shard;
     struct arena *arena;  /* of the failure */
@@ -324,6 +356,7 @@ struct tenure {
     struct visible visible;
     struct recent recent;
     struct replicating replicating;
+    struct tenure_claims claims;
     struct markers markers;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
@@ -364,7 +397,8 @@ struct figures {
     struct histogram *cache_latency;
     struct task_series tasks[FIGURE_TASKS];
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
-    struct counter *markers_failed, *pending, *homeless;
+    struct counter *homeless, *pending;
+    struct counter *markers_failed;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -429,6 +463,22 @@ ticket_t tenure_submit(struct tenure *tenure, struct batch *batch);
 void tenure_start_fiber(struct tenure *tenure, const char *name, void (*function)(void *argument),
                         void *argument);
 
+/* --- claims.c ---- */
+
+void claims_init(struct tenure *tenure);
+/* Claims polls for what the step will probably leave. Under the lock of the id; yields. */
+void claims_ask(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
+                const struct workflow *workflow, struct claims *claims);
+/* Starts what there is a poll for, as part of the step. */
+void claims_start(struct tenure *tenure, const struct step *step, struct claims *claims);
+/* The step was submitted, or came to nothing: then nothing was started. Polls that are not needed
+ * go back. */
+void claims_settle(struct tenure *tenure, struct claims *claims, ticket_t ticket);
+/* Polls take home what is durable. */
+void claims_release(struct tenure *tenure, ticket_t durable);
+/* Nobody knows what became of the others. */
+void claims_lose(struct tenure *tenure);
+
 /* --- figures.c ---- */
 
 void figures_init(struct shard *shard);
@@ -443,16 +493,16 @@ void figures_cache_grew(struct shard *shard, int64_t by);
 /* Somebody has waited for a workflow id since then (monotonic). */
 void figures_cache_waited(struct shard *shard, int64_t began);
 /* A task was handed over; an alarm has rung. */
-void figures_task(struct shard *shard, const struct transfer *transfer);
+void figures_task(struct shard *shard, const struct task *task, unsigned attempts);
 void figures_alarm(struct shard *shard, const struct alarm *alarm);
 /* Events of another cluster came. */
 void figures_foreign(struct shard *shard, enum foreign_figure figure);
-/* A marker that is due could not be put. */
-void figures_marker_failed(struct shard *shard);
 /* A row or alarm waits for the end of a graceful failover to here. */
 void figures_pending(struct shard *shard);
 /* A row is held that no cluster works off. */
 void figures_homeless(struct shard *shard);
+/* A marker that is due could not be put. */
+void figures_marker_failed(struct shard *shard);
 /* A run is durably closed. */
 void figures_closed(struct shard *shard, const struct run *run);
 
@@ -537,6 +587,9 @@ ticket_t tenure_write_buffered(struct tenure *tenure, struct workflow *workflow,
 /* If the domain has moved since that notification version: a fiber goes through its open runs. No
  * yield. */
 void handover_begin(struct tenure *tenure, const struct domain *domain, uint64_t version);
+/* Entities have changed: the same for the runs of all domains that have some, in one walk, however
+ * many change meanwhile. */
+void handover_begin_entities(struct tenure *tenure);
 /* The same in any case. When all runs are handed over, markers of the domain that were due before
  * are put. */
 void handover_start(struct tenure *tenure, const char *domain_id);
@@ -695,6 +748,8 @@ ticket_t tenure_keep_task(struct tenure *tenure, const struct task *task, const 
 void alarm_hold(struct alarm *alarm);
 /* The domain has changed: what waits for it goes on, or is held again. */
 void held_wake(struct tenure *tenure, const struct domain *domain);
+/* Entities have changed: the same for what belongs to one. */
+void held_wake_entities(struct tenure *tenure);
 
 /* --- ring.c ---- */
 
@@ -728,8 +783,9 @@ void visible_leave_from(struct tenure *tenure, uint64_t row);
 
 void replicate_init(struct tenure *tenure);
 void replicate_free(struct tenure *tenure);
-/* What the shard record says; and the other way. */
-void replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record);
+/* What the shard record says (yields; errors: the store's); and the other way. */
+must_use struct error *replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record,
+                                       struct arena *arena);
 void replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct arena *arena);
 /* Rows of a step that is about to be submitted go into its batch. */
 struct step_batch;
@@ -747,6 +803,16 @@ void replicate_fill(struct tenure *tenure, struct batch *batch);
 void replicate_lose(struct tenure *tenure);
 /* A cluster needs no row up to this any more. */
 void replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row);
+/* It gets none up to the newest durable one: it will have to read the runs. */
+void replicate_drop(struct tenure *tenure, size_t cluster);
+/* The row up to which the cluster is not waited for. */
+uint64_t replicate_level(const struct tenure *tenure, size_t cluster);
+/* Looks now and then how far clusters are behind; drops what is too much (replicate_watch.c). */
+void replicate_watch_fiber(void *tenure);
+/* Fills it from a pending activity; false: there is nothing to tell. In the arena. */
+ADMIN(SyncActivityTaskAttributes) *replicate_tell_activity(const struct run *run,
+                                                           const STORED(PendingActivity) *activity,
+                                                           struct arena *arena);
 /* A ReplicationTask about a node, in the arena. */
 struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number,
                               API(HistoryEvent) *const *events, size_t count,

@@ -16,6 +16,7 @@ commit(struct shard *shard, void (*fill)(void *context, struct batch *batch), vo
     if (writer_has_room(tenure->writer)) {
         struct batch *batch = tenure_batch(tenure, arena);
         fill(context, batch);
+        tenure->replicating.has_letters_counted = false;
         err = tenure_wait(tenure, tenure_submit(tenure, batch), arena);
     } else {
         err = error_new(arena, ERR_UNAVAILABLE, "Too many changes of shard %u are waiting.",

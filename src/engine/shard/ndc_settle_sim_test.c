@@ -27,6 +27,63 @@ SCENE(what_a_later_version_wrote_is_not_changed, "E-002")
     EXPECT_OK(rig_start(rig, "another", "two", 1000, rig->arena, NULL));
 }
 
+static API(ActiveClusterSelectionPolicy) *
+city(struct rig *rig, const char *name)
+{
+    API(ActiveClusterSelectionPolicy) *policy =
+        message_new(rig->arena, API_TYPE(active_cluster_selection_policy));
+    policy->cluster_attribute = message_new(rig->arena, API_TYPE(cluster_attribute));
+    policy->cluster_attribute->scope = "city";
+    policy->cluster_attribute->name = (char *)name;
+    return policy;
+}
+
+static void
+open_cities(struct rig *rig)
+{
+    API(RegisterDomainRequest) *request =
+        sample_register(EAST, "city.a:east,city.b:east", rig->arena);
+    request->name = (char *)"cities";
+    EXPECT_OK(domains_register(rig->domains, request, rig->arena, NULL));
+    rig->domain_id = arena_text(rig->arena, domains_find_name(rig->domains, "cities")->id);
+}
+
+/* This cluster has not heard that the city moved to west, with version 31. */
+SCENE(a_start_behind_a_later_version_of_its_attribute_is_sent_there, "G-026")
+{
+    open_cities(rig);
+    rig->policy = city(rig, "a");
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 31, "sd");
+    struct error *err = rig_start(rig, "wf", "two", 1000, rig->arena, NULL);
+    EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE); /* and not that it runs */
+    EXPECT(strstr(err->message, "Operation active cluster: west") != NULL);
+    rig->policy = city(rig, "b"); /* versions of another city say nothing */
+    EXPECT_KIND(rig_start(rig, "wf", "two", 1000, rig->arena, NULL), ERR_ALREADY_STARTED);
+    rig->policy = city(rig, "a");
+    feed_send(&feed, 31, "bcE");
+    EXPECT_KIND(rig_start(rig, "wf", "two", 1000, rig->arena, NULL), ERR_DOMAIN_NOT_ACTIVE);
+}
+
+/* The run of the other city was started by a clock that is ahead. Which run is the newer one, all
+ * clusters find out by when they started: the one that follows is not earlier. */
+SCENE(a_run_that_follows_one_of_another_attribute_never_starts_before_it)
+{
+    open_cities(rig);
+    rig->policy = city(rig, "a");
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed.time += 3600 * NS_PER_S;
+    feed_send(&feed, 31, "sd");
+    feed_send(&feed, 31, "bcL");
+    rig->policy = city(rig, "b");
+    const char *run_id;
+    EXPECT_OK(rig_start(rig, "wf", "two", 1000, rig->arena, &run_id));
+    struct run_key key = {rig->domain_id, "wf", run_id};
+    EXPECT(feed_look(rig, &key).start_time > feed_look(rig, &feed.key).start_time);
+    EXPECT(feed_look(rig, &key).is_current);
+    EXPECT_EQ(feed_look(rig, &key).last_version, 0); /* lower than 31, and yet */
+}
+
 SCENE(a_decision_in_flight_is_failed_and_scheduled_anew_when_the_run_goes_on_here, "E-010")
 {
     struct feed feed = feed_begin(rig, "wf", "");

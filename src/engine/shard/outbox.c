@@ -296,7 +296,7 @@ outbox_offer(struct tenure *tenure)
             continue;
         transfer->is_paced = true;          /* its turn has come, also if it is refused */
         transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
-        figures_task(tenure->shard, transfer);
+        figures_task(tenure->shard, &transfer->task, transfer->attempts + 1);
         if (port->offer(port->context, &transfer->task))
             continue;
         refused++;
@@ -347,7 +347,7 @@ outbox_offer_early(struct tenure *tenure, struct transfer *transfer)
     transfer->is_paced = true;
     list_remove(&transfer->node);
     transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
-    figures_task(tenure->shard, transfer);
+    figures_task(tenure->shard, &transfer->task, transfer->attempts + 1);
     if (port->offer(port->context, task)) {
         mark("task_offered_early");
         return;

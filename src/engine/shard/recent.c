@@ -202,3 +202,13 @@ shard_recall_history(struct shard *shard, const struct history_range_wanted *wan
     mark("history_recalled");
     return true;
 }
+
+void
+shard_recall_decision(struct shard *shard, struct arena *arena, struct decision_start *start)
+{
+    struct history_range_wanted wanted = {.line = start->line,
+                                          .from_event_id = start->first_event_id,
+                                          .to_event_id = start->next_event_id};
+    if (!shard_recall_history(shard, &wanted, arena, &start->recent))
+        start->recent = (struct history_page){0};
+}

@@ -18,6 +18,7 @@
 
 #define RECENT_BYTES_MAX ((size_t)4 * 1024 * 1024)
 #define TRIM_INTERVAL    NS_PER_S
+#define INDEX_ROWS       500
 
 static const struct cluster_group *
 group_of(const struct tenure *tenure)
@@ -33,6 +34,7 @@ replicate_init(struct tenure *tenure)
     check(group == NULL || group->count <= 64);
     list_init(&replicating->recent);
     list_init(&replicating->watches);
+    fiber_cond_init(&replicating->over);
     replicating->activities = map_new();
     replicating->bytes_max = RECENT_BYTES_MAX;
     replicating->peers =
@@ -62,17 +64,51 @@ replicate_free(struct tenure *tenure)
     memory_free(replicating->peers);
 }
 
-void
-replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record)
+/* The record is some batches old: the newest row since then says how many there were. */
+static struct error *
+find_index(struct tenure *tenure, const STORED(ShardRecord) *record, struct arena *arena)
+{
+    struct replicating *replicating = &tenure->replicating;
+    struct rows rows = {.has_more = true};
+    struct scan scan = {.partition = tenure->shard->partition,
+                        .kind = ROW_REPLICATION,
+                        .from = replication_key(record->replication_newest + 1, arena),
+                        .rows_max = INDEX_ROWS};
+    STORED(ReplicationRow) *row = NULL;
+    struct error *err = NULL;
+    replicating->index_next = record->replication_index > 0 ? record->replication_index : 1;
+    if (group_of(tenure) == NULL || !cluster_group_has_peers(group_of(tenure)))
+        return NULL;
+    while (err == NULL && rows.has_more) {
+        err = store_scan(tenure->shard->options.store, &scan, arena, &rows);
+        if (err != NULL || rows.count == 0)
+            break;
+        const struct row *last = &rows.row[rows.count - 1];
+        err =
+            message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(replication_row), last->value, &row);
+        if (err == NULL)
+            replicating->index_next = row->index + 1;
+        scan.from = key_after(last->key, arena);
+    }
+    return err;
+}
+
+struct error *
+replicate_begin(struct tenure *tenure, const STORED(ShardRecord) *record, struct arena *arena)
 {
     struct replicating *replicating = &tenure->replicating;
     const struct cluster_group *group = group_of(tenure);
     replicating->trimmed = record->replication_level;
     for (size_t i = 0; i < record->n_acks; i++) {
         const struct cluster *cluster = cluster_group_find(group, record->acks[i]->cluster);
-        if (cluster != NULL)
-            replicating->peers[cluster - group->clusters].ack = record->acks[i]->row;
+        if (cluster == NULL)
+            continue;
+        struct replication_peer *peer = &replicating->peers[cluster - group->clusters];
+        peer->ack = record->acks[i]->row;
+        peer->lost = record->acks[i]->lost;
+        peer->can_resync = record->acks[i]->can_resync;
     }
+    return find_index(tenure, record, arena);
 }
 
 void
@@ -81,13 +117,18 @@ replicate_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct 
     const struct replicating *replicating = &tenure->replicating;
     const struct cluster_group *group = group_of(tenure);
     record->replication_level = replicating->trimmed;
+    record->replication_index = replicating->index_next;
+    record->replication_newest = tenure->ids.next - 1;
     record->acks = arena_zalloc(arena, group->count, sizeof record->acks[0]);
     for (size_t i = 0; i < group->count; i++) {
-        if (replicating->peers[i].ack == 0)
+        const struct replication_peer *peer = &replicating->peers[i];
+        if (peer->ack == 0 && peer->lost == 0 && !peer->can_resync)
             continue;
         STORED(ReplicationAck) *ack = message_new(arena, STORED_TYPE(replication_ack));
         ack->cluster = (char *)group->clusters[i].name;
-        ack->row = replicating->peers[i].ack;
+        ack->row = peer->ack;
+        ack->lost = peer->lost > peer->ack ? peer->lost : 0;
+        ack->can_resync = peer->can_resync;
         record->acks[record->n_acks++] = ack;
     }
 }
@@ -185,6 +226,7 @@ replicate_lose(struct tenure *tenure)
         struct replication_watch *watch = list_entry(node, struct replication_watch, node);
         watch->fire(watch);
     }
+    fiber_cond_broadcast(&tenure->replicating.over);
 }
 
 static bool
@@ -217,6 +259,13 @@ shard_watch_replication(struct shard *shard, struct replication_watch *watch)
 
 /* --- what nobody needs any more ---- */
 
+uint64_t
+replicate_level(const struct tenure *tenure, size_t cluster)
+{
+    const struct replication_peer *peer = &tenure->replicating.peers[cluster];
+    return peer->ack > peer->lost ? peer->ack : peer->lost;
+}
+
 /* What every cluster that takes part has said. */
 static uint64_t
 lowest_ack(const struct tenure *tenure)
@@ -224,7 +273,7 @@ lowest_ack(const struct tenure *tenure)
     const struct cluster_group *group = group_of(tenure);
     uint64_t lowest = UINT64_MAX;
     for (size_t i = 0; i < group->count; i++) {
-        uint64_t ack = tenure->replicating.peers[i].ack;
+        uint64_t ack = replicate_level(tenure, i);
         bool counts = &group->clusters[i] != group->current && group->clusters[i].is_enabled;
         if (counts && ack < lowest)
             lowest = ack;
@@ -237,10 +286,28 @@ is_needed(const struct tenure *tenure, const struct replica *replica)
 {
     for (size_t i = 0; i < group_of(tenure)->count; i++) {
         bool is_for_it = (replica->clusters >> i & 1) != 0;
-        if (is_for_it && tenure->replicating.peers[i].ack < replica->row)
+        if (is_for_it && replicate_level(tenure, i) < replica->row)
             return true;
     }
     return false;
+}
+
+/* Forgets what nobody waits for any more, of rows up to this one. */
+static void
+forget_unneeded(struct tenure *tenure, uint64_t row)
+{
+    struct replicating *replicating = &tenure->replicating;
+    uint64_t lowest = lowest_ack(tenure);
+    list_each_safe(node, &replicating->recent) {
+        struct replica *replica = list_entry(node, struct replica, node);
+        if (replica->row > row)
+            break;
+        if (is_needed(tenure, replica))
+            continue;
+        if (replica->row > lowest) /* a cluster that does not have the domain is behind */
+            vector_push(&replicating->deletes, replica->row);
+        drop_replica(tenure, replica);
+    }
 }
 
 void
@@ -253,17 +320,19 @@ replicate_ack(struct tenure *tenure, size_t cluster, uint64_t row)
     if (row <= peer->ack)
         return;
     peer->ack = row;
-    uint64_t lowest = lowest_ack(tenure);
-    list_each_safe(node, &replicating->recent) {
-        struct replica *replica = list_entry(node, struct replica, node);
-        if (replica->row > row)
-            break;
-        if (is_needed(tenure, replica))
-            continue;
-        if (replica->row > lowest) /* a cluster that does not have the domain is behind */
-            vector_push(&replicating->deletes, replica->row);
-        drop_replica(tenure, replica);
-    }
+    forget_unneeded(tenure, row);
+}
+
+void
+replicate_drop(struct tenure *tenure, size_t cluster)
+{
+    struct replicating *replicating = &tenure->replicating;
+    check(replicating->peers[cluster].can_resync);
+    replicating->peers[cluster].lost = replicating->durable;
+    replicating->trim_time = 0;
+    tenure->is_record_due = true;
+    mark("replication_rows_dropped");
+    forget_unneeded(tenure, replicating->durable);
 }
 
 void

@@ -193,6 +193,7 @@ put_node_row(const struct step_batch *commit, const struct step_batch_run *part,
     if (begun != NULL)
         row->begun = make_begin(other->run, begun, arena);
     uint64_t number = take_number(commit->tenure);
+    row->index = commit->tenure->replicating.index_next++;
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
               message_encode(arena, &row->base));
     keep_replica(commit->tenure, number, clusters,
@@ -216,6 +217,7 @@ put_activity_row(struct tenure *tenure, const struct run *run, int64_t schedule_
     }
     STORED(ReplicationRow) *row = new_row(run, TYPE_ACTIVITY, arena);
     row->schedule_id = schedule_id;
+    row->index = replicating->index_next++;
     uint64_t number = take_number(tenure);
     struct slice bytes = message_encode(arena, &row->base);
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena), bytes);

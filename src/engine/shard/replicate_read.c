@@ -75,14 +75,10 @@ send_versions(const STORED(RunRecord) *core, struct arena *arena)
     return history;
 }
 
-static void
-look_activity(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+ADMIN(SyncActivityTaskAttributes) *
+replicate_tell_activity(const struct run *run, const STORED(PendingActivity) *activity,
+                        struct arena *arena)
 {
-    struct activity_look *look = context;
-    struct arena *arena = look->arena;
-    const STORED(PendingActivity) *activity = run_find_activity(run, look->row->schedule_id);
-    if (!run_is_open(run) || activity == NULL)
-        return; /* its events say all (E-063) */
     ADMIN(SyncActivityTaskAttributes) *sent =
         message_new(arena, ADMIN_TYPE(sync_activity_task_attributes));
     API(WorkflowExecution) *execution = message_new(arena, API_TYPE(workflow_execution));
@@ -101,6 +97,18 @@ look_activity(void *context, const struct run *run, const STORED(CurrentRecord) 
     sent->last_failure = activity->last_failure;
     sent->last_worker_identity = activity->last_worker_identity;
     sent->version_history = send_versions(run->core, arena);
+    return sent;
+}
+
+static void
+look_activity(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct activity_look *look = context;
+    struct arena *arena = look->arena;
+    const STORED(PendingActivity) *activity = run_find_activity(run, look->row->schedule_id);
+    if (!run_is_open(run) || activity == NULL)
+        return; /* its events say all (E-063) */
+    ADMIN(SyncActivityTaskAttributes) *sent = replicate_tell_activity(run, activity, arena);
     ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
     task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_SYNC_ACTIVITY);
     task->source_task_id = (int64_t)look->number;
@@ -410,6 +418,19 @@ read_all(struct reading *reading)
     return err;
 }
 
+/* Rows that it has not read are gone: it gets none before it has read the runs. */
+static struct error *
+tell_lost(struct reading *reading, const struct replication_peer *peer, uint64_t begin)
+{
+    if (!peer->can_resync)
+        return error_new(reading->arena, ERR_UNAVAILABLE,
+                         "Changes that cluster %s has not read were dropped when it could read the "
+                         "runs instead, and now it cannot.",
+                         reading->wanted->cluster->name);
+    *reading->page = (struct replication_page){.last = begin, .resync_to = peer->lost};
+    return NULL;
+}
+
 struct error *
 shard_read_replication(struct shard *shard, const struct replication_wanted *wanted,
                        struct arena *arena, struct replication_page *page)
@@ -426,10 +447,15 @@ shard_read_replication(struct shard *shard, const struct replication_wanted *wan
         .arena = arena,
         .cluster = (size_t)(wanted->cluster - shard->options.group->clusters),
     };
+    struct replication_peer *peer = &tenure->replicating.peers[reading.cluster];
+    tenure->is_record_due = tenure->is_record_due || peer->can_resync != wanted->can_resync;
+    peer->can_resync = wanted->can_resync;
     if (wanted->acknowledged > 0)
         replicate_ack(tenure, reading.cluster, (uint64_t)wanted->acknowledged);
-    reading.next_to = begin_after(tenure, &reading);
+    uint64_t begin = reading.next_to = begin_after(tenure, &reading);
     err = read_all(&reading);
+    if (err == NULL && begin < peer->lost) /* perhaps only since we began */
+        err = tell_lost(&reading, peer, begin);
     tenure_leave(tenure);
     return err;
 }

@@ -194,8 +194,11 @@ rig_start(struct rig *rig, const char *workflow_id, const char *request_id, int6
                     .partition_keys = keys,
                     .partition_values = &rig->isolation_group,
                     .partition_count = rig->isolation_group == NULL ? 0 : 1}};
+    ((API(StartWorkflowExecutionRequest) *)wish.command.request)->active_cluster_selection_policy =
+        rig->policy;
     struct shard_step step = {.key = {rig->domain_id, workflow_id, ""},
                               .may_be_missing = true,
+                              .policy = rig->policy,
                               .decide = decide_start_wish,
                               .context = &wish};
     struct error *err = shard_step(rig->shard, &step, arena);

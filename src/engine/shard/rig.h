@@ -18,7 +18,9 @@ struct rig {
     struct dynamic *dynamic;
     struct domains *domains;
     const char *domain_id;
-    const char *isolation_group;  /* of runs that are started; NULL: none */
+    const char *isolation_group; /* of runs that are started; NULL: none */
+    /* What runs belong to that are started, or begin in a feed; NULL: nothing. */
+    API(ActiveClusterSelectionPolicy) *policy;
     struct shard_options options; /* of the shard; may be changed before rig_take */
     struct shard *shard;
     struct latch latch;  /* of rig_spawn */

@@ -117,6 +117,7 @@ tenure_told(void *context, ticket_t durable, const struct error *failure)
     }
     tenure->shard->failures = 0;
     workflows_release(tenure, durable);
+    claims_release(tenure, durable);
     outbox_release(tenure, durable);
     view_release(tenure, durable);
     visible_release(tenure, durable);
@@ -166,6 +167,8 @@ shard_begin(struct shard *shard, struct arena *arena)
     tenure_start_fiber(tenure, "shard alarms", alarms_fiber, tenure);
     if (shard->options.lists.give != NULL)
         tenure_start_fiber(tenure, "shard lists", visible_fiber, tenure);
+    if (shard->options.group != NULL && cluster_group_has_peers(shard->options.group))
+        tenure_start_fiber(tenure, "shard peers", replicate_watch_fiber, tenure);
     return NULL;
 }
 

@@ -12,6 +12,12 @@
 SHARD_CASES(X)
 #undef X
 
+/* One row is of an attribute that the domain has, one of another that moves, one of none. */
+TEST(standby, a_row_whose_attribute_is_gone_is_kept_and_worked_off_nowhere, "G-020", "G-054")
+{
+    trial_run(case_work_waits_for_the_attribute_of_its_run);
+}
+
 /* Cadence keeps tasks of a domain that is active elsewhere in its task lists; here they are rows of
  * the shard, which alone knows when they are due, or void. */
 TEST(standby, tasks_of_a_domain_that_is_active_elsewhere_wait_in_the_shard_and_meet_no_poller,

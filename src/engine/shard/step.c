@@ -25,6 +25,7 @@ struct visit {
     struct loaded_run *loaded; /* the run of the wish; NULL: none */
     struct step_facts facts;
     struct step step;
+    struct claims claims;
     ticket_t ticket;  /* to wait for */
     bool is_decided;  /* `decide` was asked, and something may have been done */
     bool must_commit; /* even if the command did nothing: the alarm has rung */
@@ -279,10 +280,12 @@ visit_decide(struct visit *visit)
         visit->step.mutation =
             mutation_begin(visit->loaded->run, &visit->facts.of_run, visit->arena);
     struct error *refusal = visit->wanted->decide(visit->wanted->context, &visit->step);
-    if (refusal != NULL)
+    if (refusal != NULL) {
         visit_cancel(visit);
-    else
+    } else {
+        claims_start(tenure, &visit->step, &visit->claims);
         visit_submit(visit);
+    }
     visit->is_decided = refusal == NULL;
     return refusal;
 }
@@ -309,12 +312,18 @@ visit_run(struct visit *visit)
     err = visit_load(visit);
     if (err == NULL && visit->wanted->prepare != NULL)
         err = visit_prepare(visit);
+    if (err == NULL)
+        claims_ask(tenure, visit->wanted, visit->loaded == NULL ? NULL : visit->loaded->run,
+                   visit->workflow, &visit->claims);
+    if (err == NULL && tenure->is_over)
+        err = tenure_error(tenure, visit->arena);
     if (err == NULL) {
         NO_YIELD
         {
             refusal = visit_decide(visit);
         }
     }
+    claims_settle(tenure, &visit->claims, visit->ticket);
     workflow_unlock(tenure, visit->workflow); /* others queue behind us in the same group */
 #ifdef CADENZA_PLANT_step_before_durable
     visit->ticket = refusal == NULL ? 0 : visit->ticket;

@@ -33,6 +33,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     visible_init(tenure);
     recent_init(tenure, RECENT_MAX);
     replicate_init(tenure);
+    claims_init(tenure);
     markers_init(tenure);
     watches_init(tenure);
     queries_init(tenure);
@@ -89,6 +90,7 @@ tenure_end(struct tenure *tenure)
     fiber_start("shard bury", bury_fiber, tenure);
     watches_lose(tenure);
     replicate_lose(tenure);
+    claims_lose(tenure);
     queries_lose(tenure);
 }
 
@@ -229,10 +231,10 @@ tenure_read(struct tenure *tenure, struct arena *arena)
         err = outbox_begin(tenure, record->transfer_level, arena);
     if (err == NULL)
         visible_begin(tenure, found ? record : NULL);
-    if (err == NULL) {
-        replicate_begin(tenure, record);
+    if (err == NULL)
+        err = replicate_begin(tenure, record, arena);
+    if (err == NULL)
         markers_begin(tenure, record);
-    }
     if (err == NULL)
         err = view_begin(tenure, record->domain_version, record->failovers, arena); /* last */
     return err;

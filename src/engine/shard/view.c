@@ -71,6 +71,12 @@ view_adopt(struct tenure *tenure, struct arena *arena)
         handover_begin(tenure, *domain, before);
     }
     view_changed_clear(view);
+    if (!view->has_entities_changed)
+        return;
+    mark("shard_handled_entities");
+    view->has_entities_changed = false;
+    held_wake_entities(tenure);
+    handover_begin_entities(tenure);
 }
 
 struct error *
@@ -118,6 +124,7 @@ view_hear(struct domain_listener *listener, const struct domain_news *news)
     view->failovers_known += news->is_failover;
     if (news->domain != NULL)
         vector_push(&view->changed, domain_take((struct domain *)news->domain));
+    view->has_entities_changed = view->has_entities_changed || news->entity_count > 0;
     view_try_adopt(tenure);
 }
 

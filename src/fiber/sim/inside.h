@@ -96,7 +96,8 @@ struct world {
     size_t ready_room;
     struct host **hosts;
     unsigned host_count;
-    bool *cuts; /* host_count × host_count: [from × host_count + to] */
+    bool *cuts;      /* host_count × host_count: [from × host_count + to] */
+    int64_t *delays; /* the same: how much longer a way may take, ns */
     struct list links;
     uint64_t link_sequence;
     uint64_t steps;
@@ -123,6 +124,8 @@ void world_trace(struct world *world, const struct host *host, unsigned loop, en
 /* Adds bytes that a host let out. */
 void world_trace_bytes(struct world *world, const void *bytes, size_t count);
 struct host *world_find_host(struct world *world, const char *name, size_t length);
+/* How much longer the way may take than usual; 0: it is not slow. */
+int64_t world_delay(const struct world *world, const struct host *from, const struct host *to);
 bool world_is_cut(const struct world *world, const struct host *from, const struct host *to);
 
 /* trace.c: frees the names of marks. */

@@ -80,7 +80,9 @@ link_latency(struct world *world, const struct host *from, const struct host *to
 {
     if (from == to)
         return world_between(world, LOOPBACK_LATENCY_MIN, LOOPBACK_LATENCY_MAX);
-    return world_between(world, world->options.latency_min, world->options.latency_max);
+    int64_t delay = world_delay(world, from, to);
+    int64_t usual = world_between(world, world->options.latency_min, world->options.latency_max);
+    return delay == 0 ? usual : usual + world_between(world, 0, delay);
 }
 
 void

@@ -63,6 +63,7 @@ world_free(struct world *world)
     marks_free(world);
     priority_free(&world->events);
     memory_free(world->hosts);
+    memory_free(world->delays);
     memory_free(world->cuts);
     memory_free(world->ready);
     struct heap *heap = world->heap;
@@ -79,11 +80,16 @@ world_add_host(struct world *world, const char *name, unsigned loops)
     world->hosts = world_memory_resize(world, world->hosts, count * sizeof *world->hosts);
     world->hosts[count - 1] = host_create(world, name, loops);
     bool *cuts = world_memory(world, (size_t)count * count, sizeof *cuts);
+    int64_t *delays = world_memory(world, (size_t)count * count, sizeof *delays);
     for (unsigned from = 0; from < count - 1; from++)
-        for (unsigned to = 0; to < count - 1; to++)
+        for (unsigned to = 0; to < count - 1; to++) {
             cuts[from * count + to] = world->cuts[from * (count - 1) + to];
+            delays[from * count + to] = world->delays[from * (count - 1) + to];
+        }
     memory_free(world->cuts);
+    memory_free(world->delays);
     world->cuts = cuts;
+    world->delays = delays;
     world->host_count = count;
     return world->hosts[count - 1];
 }
@@ -197,6 +203,23 @@ world_heal(struct world *world, struct host *from, struct host *to)
         return;
     world_set_cut(world, from, to, false);
     network_heal(world, from, to);
+}
+
+void
+world_slow(struct world *world, struct host *from, struct host *to, int64_t delay_max)
+{
+    check_that(!world->is_stepping, "faults come from outside");
+    check(from->world == world && to->world == world && from != to && delay_max >= 0);
+    if (world_delay(world, from, to) == delay_max)
+        return;
+    world->delays[from->index * world->host_count + to->index] = delay_max;
+    world_trace(world, from, 0, STEP_FAULT, "slow", to->index);
+}
+
+int64_t
+world_delay(const struct world *world, const struct host *from, const struct host *to)
+{
+    return world->delays[from->index * world->host_count + to->index];
 }
 
 void

@@ -62,6 +62,9 @@ size_t host_heap_blocks(const struct host *host);
  * timeouts of whoever uses them). One way; call twice for both. */
 void world_cut(struct world *world, struct host *from, struct host *to);
 void world_heal(struct world *world, struct host *from, struct host *to);
+/* Makes the way from → to slow: each piece may take up to `delay_max` ns longer. 0: as usual again.
+ */
+void world_slow(struct world *world, struct host *from, struct host *to, int64_t delay_max);
 /* Resets all open connections between two hosts, as a proxy that restarts. */
 void world_break(struct world *world, struct host *one, struct host *other);
 /* While true, every file write and sync of the host fails with ERR_IO / no space. */

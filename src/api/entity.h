@@ -1,0 +1,29 @@
+/* entity.h - entities at the door of clients: what a start says about the one that it belongs to.
+ */
+#ifndef CADENZA_API_ENTITY_H
+#define CADENZA_API_ENTITY_H
+
+#include "rpc/service.h"
+
+#define HEADER_LOOKUP_SOURCE "active-region.lookup-source"
+#define HEADER_LOOKUP_KEY    "active-region.lookup-key"
+
+struct api;
+
+/* Makes of the two fields in the header of a start the entity that the run belongs to, as if its
+ * policy had said so; only one of them: as if there were none. A key that has no row gets one in
+ * this cluster's region, or is refused, as its type is configured. A policy that the request has
+ * counts more. *is_changed: the request is not what came any more. Calls that are no starts, and
+ * domains without regions, are left alone. Yields. Errors: ERR_BAD_REQUEST (a source or a key that
+ * is not known), ERR_LIMIT_EXCEEDED (too many entities), ERR_UNAVAILABLE (the primary cluster had
+ * to be asked). */
+must_use struct error *entity_policy(struct rpc_call *call, bool *is_changed);
+
+/* Makes the row in the primary cluster, unless there is one, and takes it over. Yields. */
+must_use struct error *entity_create(struct api *api, const char *type, const char *key,
+                                     const char *region, struct arena *arena);
+/* Asks the primary for a row that is not known here; fine if there is none. Yields. */
+must_use struct error *entity_learn(struct api *api, const char *type, const char *key,
+                                    struct arena *arena);
+
+#endif

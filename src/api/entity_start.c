@@ -1,0 +1,154 @@
+/* entity_start.c - see entity.h. */
+#include "api/entity.h"
+#include "api/inside.h"
+#include "base/json.h"
+#include "entity/types.h"
+#include "fiber/mark.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
+#include "wire/maps.h"
+#include "wire/message.h"
+
+/* The start in a request; NULL: it is none. */
+static API(StartWorkflowExecutionRequest) *
+find_start(ProtobufCMessage *request)
+{
+    const ProtobufCMessageDescriptor *type = request->descriptor;
+    if (type == API_TYPE(start_workflow_execution_request))
+        return (API(StartWorkflowExecutionRequest) *)request;
+    if (type == API_TYPE(signal_with_start_workflow_execution_request))
+        return ((API(SignalWithStartWorkflowExecutionRequest) *)request)->start_request;
+    if (type == API_TYPE(start_workflow_execution_async_request))
+        return ((API(StartWorkflowExecutionAsyncRequest) *)request)->request;
+    if (type != API_TYPE(signal_with_start_workflow_execution_async_request))
+        return NULL;
+    const API(SignalWithStartWorkflowExecutionAsyncRequest) *async =
+        (API(SignalWithStartWorkflowExecutionAsyncRequest) *)request;
+    return async->request == NULL ? NULL : async->request->start_request;
+}
+
+/* The text of a field, plain or as JSON; NULL: there is none. */
+static const char *
+read_field(const API(Header) *header, const char *name, struct arena *arena)
+{
+    API(Header__FieldsEntry) *entry =
+        header == NULL ? NULL : wire_map_find(header->fields, header->n_fields, name);
+    if (entry == NULL || entry->value == NULL || entry->value->data.len == 0)
+        return NULL;
+    const char *text =
+        arena_format(arena, "%.*s", (int)entry->value->data.len, (char *)entry->value->data.data);
+    size_t length = strlen(text);
+    if (text[0] != '"')
+        return length == 0 ? NULL : text;
+    const char *inner = NULL; /* what data converters of clients make of a text */
+    const char *object = arena_format(arena, "{\"text\":%s}", text), *member = NULL;
+    struct json_reader reader = object_begin(slice_text(object), arena);
+    while (object_next(&reader, &member))
+        object_text(&reader, &inner);
+    return object_end(&reader) && inner != NULL && inner[0] != '\0' ? inner : NULL;
+}
+
+static void
+set_policy(API(StartWorkflowExecutionRequest) *start, const char *type, const char *key,
+           struct arena *arena)
+{
+    API(ActiveClusterSelectionPolicy) *policy =
+        message_new(arena, API_TYPE(active_cluster_selection_policy));
+    policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
+    policy->cluster_attribute->scope = arena_text(arena, type);
+    policy->cluster_attribute->name = arena_text(arena, key);
+    start->active_cluster_selection_policy = policy;
+}
+
+static bool
+is_known(const struct api *api, const char *type, const char *key)
+{
+    const struct entity *entity = domains_find_entity(api->options.domains, type, key);
+    return entity != NULL && !entity->is_deleted;
+}
+
+static struct error *
+refuse_key(const struct entity_type *type, const char *key, struct arena *arena)
+{
+    return error_new(
+        arena, ERR_BAD_REQUEST,
+        "'%s' is not known to the source '%s'; entities.types.%s.unknownKeys says that "
+        "such starts are refused.",
+        key, type->source, type->name);
+}
+
+/* There is a row afterwards, here too. */
+static struct error *
+need_row(struct rpc_call *call, const struct entity_type *type, const char *key)
+{
+    struct api *api = api_of(call);
+    const char *region = api->options.group->current->region;
+    if (is_known(api, type->name, key))
+        return NULL;
+    struct error *err = entity_learn(api, type->name, key, call->arena);
+    if (err != NULL || is_known(api, type->name, key))
+        return err;
+    if (!type->creates)
+        return refuse_key(type, key, call->arena);
+    if (region == NULL)
+        return error_new(call->arena, ERR_BAD_REQUEST,
+                         "'%s' is not known to the source '%s', and cluster %s has no region to "
+                         "put it in.",
+                         key, type->source, api->options.group->current->name);
+    mark("entity_made_by_start");
+    return entity_create(api, type->name, key, region, call->arena);
+}
+
+/* Does a run of the domain follow entities? No yield after finding it. */
+static bool
+uses_entities(const struct api *api, const API(StartWorkflowExecutionRequest) *start,
+              const char *type)
+{
+    const struct domain *domain = domains_find_name(api->options.domains, start->domain);
+    return domain != NULL && domain_uses_entities(domain, type);
+}
+
+/* A policy that names an entity, as another cluster wrote it: its row may not have come yet. */
+static struct error *
+learn_policy(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *start)
+{
+    const API(ClusterAttribute) *attribute =
+        start->active_cluster_selection_policy->cluster_attribute;
+    struct api *api = api_of(call);
+    if (attribute == NULL ||
+        entity_types_find(api->options.entity_types, attribute->scope) == NULL ||
+        !uses_entities(api, start, attribute->scope) ||
+        domains_find_entity(api->options.domains, attribute->scope, attribute->name) != NULL)
+        return NULL;
+    return entity_learn(api, attribute->scope, attribute->name, call->arena);
+}
+
+struct error *
+entity_policy(struct rpc_call *call, bool *is_changed)
+{
+    struct api *api = api_of(call);
+    *is_changed = false;
+    API(StartWorkflowExecutionRequest) *start = find_start((ProtobufCMessage *)call->request);
+    if (start == NULL || api->options.entity_types == NULL)
+        return NULL;
+    if (start->active_cluster_selection_policy != NULL)
+        return learn_policy(call, start);
+    const char *source = read_field(start->header, HEADER_LOOKUP_SOURCE, call->arena);
+    const char *key = read_field(start->header, HEADER_LOOKUP_KEY, call->arena);
+    if (source == NULL || key == NULL || !uses_entities(api, start, ""))
+        return NULL;
+    const struct entity_type *type = entity_types_find_source(api->options.entity_types, source);
+    if (type == NULL)
+        return error_new(call->arena, ERR_BAD_REQUEST,
+                         "The source '%s' of header " HEADER_LOOKUP_SOURCE
+                         " is not one of entities.types.",
+                         source);
+    struct error *err = NULL;
+    if (uses_entities(api, start, type->name)) /* else the domain has such attributes of its own */
+        err = need_row(call, type, key);
+    if (err != NULL)
+        return err;
+    mark("entity_chosen");
+    set_policy(start, type->name, key, call->arena);
+    *is_changed = true;
+    return NULL;
+}

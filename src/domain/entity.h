@@ -1,0 +1,97 @@
+/* entity.h - an entity: something outside that workflows of any domain may belong to (a user, a
+ * city), and the region that it is in just now. Immutable, shared by counting references; the
+ * functions here are pure.
+ *
+ * The row has a failover version of its region, which says only which of two rows is newer. Who may
+ * write events is said by the domain: in a domain with attributes of scope "region" the entity
+ * (type, key) is the attribute of that scope and name, active where the domain's attribute of the
+ * entity's region is. That attribute is never stored, since there may be 100,000 entities in every
+ * domain: it follows from the row and from the record of the domain, and so does its failover
+ * version (docs/design/021-entities.md):
+ *
+ *     row version * (increment << 24) + version of the domain's region
+ *
+ * The remainder by the increment is that of the region's cluster, so no two clusters ever have the
+ * same one; and since both versions only grow, and a region's stays below the factor, it rises
+ * strictly with each change of the row and with each move of the region, whatever a cluster has
+ * heard of first. */
+#ifndef CADENZA_DOMAIN_ENTITY_H
+#define CADENZA_DOMAIN_ENTITY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "domain/active.h"
+
+#define ENTITY_RECORD_FORMAT 1
+#define SCOPE_REGION         "region" /* of the attributes that say where a domain's regions are */
+#define ENTITY_TYPE_DOMAIN   "domain" /* of the rows {domain}.{region}, made of domains' records */
+
+struct entity {
+    atomic_uint references;
+    int64_t failover_version;
+    int64_t last_updated_time;     /* wall clock of the primary, ns */
+    uint64_t notification_version; /* of this cluster: what its newest write left */
+    bool is_deleted; /* takes no new workflows; those that it has stay where they are */
+    const char *type, *key, *region, *writer; /* lie behind it */
+};
+
+/* A copy of a stored row; the caller has one reference. */
+struct entity *entity_from_record(const STORED(EntityRecord) *record);
+/* Decodes one; the caller has one reference. Errors: ERR_CORRUPT. */
+must_use struct error *entity_decode(struct slice bytes, struct arena *arena,
+                                     struct entity **entity);
+struct entity *entity_take(struct entity *entity);
+/* Gives a reference back; the last one frees. NULL is fine. */
+void entity_drop(struct entity *entity);
+/* The other way round; texts are the entity's. */
+STORED(EntityRecord) *entity_record(const struct entity *entity, struct arena *arena);
+/* What books have it under: type and key with a NUL between them. */
+struct slice entity_name(const char *type, const char *key, struct arena *arena);
+/* The same in a place of the caller's; too long a name gives an empty one. */
+struct slice entity_name_into(const char *type, const char *key, char *room, size_t size);
+
+/* Who is active for workflows of `domain` that belong to the entity; unknown if the domain has no
+ * such region. */
+struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,
+                                    const struct cluster_group *group);
+/* Does the domain follow entities of a type? It has regions, and no attributes of its own with the
+ * type as their scope. */
+bool domain_uses_entities(const struct domain *domain, const char *type);
+
+/* --- deciding: what becomes of a row --------------------------------------------------------- */
+
+enum entity_verb {
+    ENTITY_SET,    /* it is in that region */
+    ENTITY_ADD,    /* the same, if there is none; else it stays as it is */
+    ENTITY_DELETE, /* of one that is not there: nothing */
+};
+struct entity_wish {
+    enum entity_verb verb;
+    const char *type, *key;
+    const char *region; /* of a delete: not looked at */
+    const char *writer; /* "operator", "start", "watcher" */
+};
+struct entity_rules {
+    const struct cluster_group *group;
+    int64_t name_length_max;
+    int64_t count, count_max; /* rows that there are, and that there may be */
+    bool is_catching_up;      /* as of domains */
+};
+/* The row after the wish, *next is NULL if it stays as it is. `current` NULL: none. Errors:
+ * ERR_BAD_REQUEST (not the primary cluster, a region or name that is none, no versions left),
+ * ERR_SERVICE_BUSY (restored and not caught up), ERR_LIMIT_EXCEEDED (too many rows). */
+must_use struct error *entity_decide(const struct entity *current, const struct entity_wish *wish,
+                                     const struct entity_rules *rules, int64_t now,
+                                     struct arena *arena, STORED(EntityRecord) **next);
+/* Is a row of another cluster the newer one? Errors: ERR_BAD_REQUEST (never applicable: the version
+ * is not of its region). */
+must_use struct error *entity_decide_replicated(const struct entity *current,
+                                                const STORED(EntityRecord) *row,
+                                                const struct cluster_group *group,
+                                                struct arena *arena, bool *is_newer);
+/* The rows {domain}.{region} of a domain, in order of region: shown, never stored. */
+size_t entity_rows_of_domain(const struct domain *domain, const struct cluster_group *group,
+                             struct arena *arena, STORED(EntityRecord) ***rows);
+
+#endif

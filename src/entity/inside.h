@@ -1,0 +1,37 @@
+/* inside.h - what a kind of watcher has to do. Only files of entity/ include it.
+ *
+ * A kind is one function and a row in the table of watchers.c: it waits until its source has
+ * something new, and says what. All else (applying, failing, trying again) is the same for all. */
+#ifndef CADENZA_ENTITY_INSIDE_H
+#define CADENZA_ENTITY_INSIDE_H
+
+#include "entity/mapping.h"
+#include "entity/watchers.h"
+
+struct watch_news {
+    bool has_any; /* else there was nothing new within a while */
+    bool is_all;  /* the mapping is all that there is; else what changed */
+    struct mapping mapping;
+};
+
+/* Where a kind keeps its place; all of it is forgotten after news that could not be applied. */
+struct watch_place {
+    bool is_begun;    /* something was said since */
+    int64_t modified; /* of the file */
+    uint64_t size;
+    char version[256]; /* of the HTTP source */
+};
+
+struct watcher_kind {
+    const char *name; /* of setting entities.types.*.watcher */
+    /* Waits for news; texts in the arena. Yields. */
+    struct error *(*next)(const struct entity_type *type, struct watch_place *place,
+                          struct arena *arena, struct watch_news *news);
+};
+
+struct error *watch_file(const struct entity_type *type, struct watch_place *place,
+                         struct arena *arena, struct watch_news *news);
+struct error *watch_http(const struct entity_type *type, struct watch_place *place,
+                         struct arena *arena, struct watch_news *news);
+
+#endif

@@ -1,0 +1,103 @@
+/* types.c - see types.h. */
+#include "entity/types.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "domain/entity.h"
+
+#define SECTION "entities.types"
+
+static const char *
+key_of(const char *name, const char *leaf, struct arena *arena)
+{
+    return arena_format(arena, SECTION ".%s.%s", name, leaf);
+}
+
+static const char *
+add_fault(const char *faults, const char *fault, struct arena *arena)
+{
+    return faults == NULL ? fault : arena_format(arena, "%s\n%s", faults, fault);
+}
+
+static struct entity_type
+read_type(const struct config *config, const char *name, struct arena *arena)
+{
+    struct entity_type type = {
+        .name = arena_text(arena, name),
+        .source = arena_text(arena, config_text(config, key_of(name, "source", arena))),
+        .creates = strcmp(config_text(config, key_of(name, "unknownKeys", arena)), "create") == 0,
+        .watcher = arena_text(arena, config_text(config, key_of(name, "watcher", arena))),
+        .file = arena_text(arena, config_text(config, key_of(name, "file", arena))),
+        .url = arena_text(arena, config_text(config, key_of(name, "url", arena))),
+        .interval = config_duration(config, key_of(name, "interval", arena)),
+        .wait = config_duration(config, key_of(name, "wait", arena)),
+    };
+    if (type.source[0] == '\0')
+        type.source = type.name;
+    return type;
+}
+
+/* What is wrong with one; NULL: nothing. */
+static const char *
+fault_of(const struct entity_types *known, const struct entity_type *type, struct arena *arena)
+{
+    const struct entity_type *rival = entity_types_find_source(known, type->source);
+    if (strcmp(type->name, SCOPE_REGION) == 0 || strcmp(type->name, ENTITY_TYPE_DOMAIN) == 0)
+        return arena_format(arena, SECTION ".%s: rows of this type follow from domains",
+                            type->name);
+    if (rival != NULL)
+        return arena_format(arena, "%s is '%s', and so is %s", key_of(type->name, "source", arena),
+                            type->source, key_of(rival->name, "source", arena));
+    if (strcmp(type->watcher, "file") == 0 && type->file[0] == '\0')
+        return arena_format(arena, "%s is not set; the watcher needs it",
+                            key_of(type->name, "file", arena));
+    if (strcmp(type->watcher, "http") == 0 && strncmp(type->url, "http://", 7) != 0)
+        return arena_format(arena, "%s is '%s'; the watcher needs http://host:port/path",
+                            key_of(type->name, "url", arena), type->url);
+    if (type->interval <= 0 || type->wait <= 0)
+        return arena_format(arena, SECTION ".%s: interval and wait must be greater than 0",
+                            type->name);
+    return NULL;
+}
+
+struct error *
+entity_types_load(const struct config *config, struct arena *arena, struct entity_types *types)
+{
+    const char *const *names = config_names(config, SECTION, arena);
+    size_t count = 0;
+    while (names[count] != NULL)
+        count++;
+    struct entity_type *all = arena_zalloc(arena, count, sizeof *all);
+    const char *faults = NULL;
+    *types = (struct entity_types){.all = all};
+    for (size_t i = 0; i < count; i++) {
+        struct entity_type type = read_type(config, names[i], arena);
+        const char *fault = fault_of(types, &type, arena);
+        if (fault != NULL)
+            faults = add_fault(faults, fault, arena);
+        else
+            all[types->count++] = type;
+    }
+    return faults == NULL ? NULL : error_new(arena, ERR_BAD_REQUEST, "%s", faults);
+}
+
+const struct entity_type *
+entity_types_find(const struct entity_types *types, const char *name)
+{
+    for (size_t i = 0; types != NULL && i < types->count; i++) {
+        if (strcmp(types->all[i].name, name) == 0)
+            return &types->all[i];
+    }
+    return NULL;
+}
+
+const struct entity_type *
+entity_types_find_source(const struct entity_types *types, const char *source)
+{
+    for (size_t i = 0; types != NULL && i < types->count; i++) {
+        if (strcmp(types->all[i].source, source) == 0)
+            return &types->all[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,41 @@
+/* watch_file.c - a source that is a file: the whole mapping, looked at from time to time.
+ *
+ * Whoever writes it renames a new one over it. A file that is written in place may be seen half
+ * done: then it mostly cannot be read, which changes nothing. Its time and size are noted before it
+ * is read, so that a change meanwhile is seen at the next look. */
+#include "entity/inside.h"
+#include "fiber/fiber.h"
+#include "fiber/file.h"
+#include "fiber/mark.h"
+
+struct error *
+watch_file(const struct entity_type *type, struct watch_place *place, struct arena *arena,
+           struct watch_news *news)
+{
+    int64_t modified = 0;
+    uint64_t size = 0;
+    struct slice text;
+    struct error *err = place->is_begun ? fiber_sleep(type->interval, arena) : NULL;
+    if (err == NULL)
+        err = file_stat(type->file, &modified, &size, arena);
+    if (err != NULL)
+        return err;
+    if (place->is_begun && place->modified == modified && place->size == size)
+        return NULL;
+    err = file_load(type->file, MAPPING_SIZE_MAX, arena, &text);
+    if (err == NULL)
+        err = mapping_read(text, arena, &news->mapping);
+    if (err != NULL)
+        return error_wrap(err, "%s", type->file);
+    for (size_t i = 0; i < news->mapping.count; i++) {
+        if (news->mapping.entries[i].region == NULL)
+            return error_new(arena, ERR_BAD_REQUEST, "%s: '%s' has no region", type->file,
+                             news->mapping.entries[i].key);
+    }
+    mark("entity_file_read");
+    place->is_begun = true;
+    place->modified = modified;
+    place->size = size;
+    news->has_any = news->is_all = true;
+    return NULL;
+}

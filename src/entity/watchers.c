@@ -1,0 +1,293 @@
+/* watchers.c - see watchers.h. */
+#include "entity/watchers.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/vector.h"
+#include "entity/inside.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+#include "fiber/sync.h"
+#include "route/route.h"
+
+#define PAUSE_MIN    (200 * NS_PER_MS)
+#define PAUSE_MAX    (2 * NS_PER_S) /* whoever mends a source sees it followed soon */
+#define PAGE_ROWS    1000
+#define FAILURE_SIZE 512
+
+/* The plugins: a new one is a row here, a word in entities.types.*.watcher and a function. */
+static const struct watcher_kind kinds[] = {
+    {"file", watch_file},
+    {"http", watch_http},
+};
+
+struct watcher {
+    struct watchers *watchers;
+    const struct entity_type *type;
+    const struct watcher_kind *kind; /* NULL: nothing to do */
+    struct watch_place place;
+    struct fiber *fiber; /* NULL: does not run here */
+    char failure[FAILURE_SIZE];
+    uint64_t failures, changes;
+    int64_t success_time;
+    int64_t pause;
+    struct counter *failure_counter, *change_counter;
+};
+
+struct watchers {
+    struct watchers_options options;
+    struct latch fibers;
+    bool is_stopping;
+    struct watcher all[]; /* one per type */
+};
+
+/* --- applying what a source says -------------------------------------------------------------- */
+
+struct wishes {
+    struct arena *arena;
+    vector_of(struct entity_wish) all;
+    size_t new_count; /* rows that are not there yet */
+};
+
+static void
+wish_for(struct wishes *wishes, const struct watcher *watcher, enum entity_verb verb,
+         const char *key, const char *region)
+{
+    struct entity_wish wish = {verb, watcher->type->name, key, region, "watcher"};
+    vector_push_in(&wishes->all, wishes->arena, wish);
+}
+
+/* What the source says of one entity, if that is news. */
+static struct error *
+compare(const struct watcher *watcher, const struct mapping_entry *entry, struct wishes *wishes)
+{
+    const struct watchers_options *options = &watcher->watchers->options;
+    const struct entity *known =
+        domains_find_entity(options->domains, watcher->type->name, entry->key);
+    bool is_there = known != NULL && !known->is_deleted;
+    if (entry->region == NULL) {
+        if (is_there)
+            wish_for(wishes, watcher, ENTITY_DELETE, entry->key, "");
+        return NULL;
+    }
+    if (cluster_group_find_region(options->group, entry->region) == NULL)
+        return error_new(wishes->arena, ERR_BAD_REQUEST,
+                         "'%s' is in region '%s', which is not one of clusterGroupMetadata.regions",
+                         entry->key, entry->region);
+    if (is_there && strcmp(known->region, entry->region) == 0)
+        return NULL;
+    wishes->new_count += known == NULL;
+    wish_for(wishes, watcher, ENTITY_SET, entry->key, entry->region);
+    return NULL;
+}
+
+/* Rows of watchers that the source does not name any more. Yields. */
+static struct error *
+find_gone(const struct watcher *watcher, const struct mapping *mapping, struct wishes *wishes)
+{
+    struct slice token = {0}, next = {0};
+    do {
+        struct entity_records page;
+        struct error *err =
+            domains_list_entities(watcher->watchers->options.domains, watcher->type->name, token,
+                                  PAGE_ROWS, wishes->arena, &page, &next);
+        if (err != NULL)
+            return err;
+        for (size_t i = 0; i < page.count; i++) {
+            const STORED(EntityRecord) *row = page.records[i];
+            if (!row->is_deleted && strcmp(row->writer, "watcher") == 0 &&
+                mapping_find(mapping, row->key) == NULL)
+                wish_for(wishes, watcher, ENTITY_DELETE, row->key, "");
+        }
+        token = next;
+    } while (token.length > 0);
+    return NULL;
+}
+
+/* All is looked at before anything is written, so that a source that is wrong in one place changes
+ * nothing. Yields. */
+static struct error *
+apply(struct watcher *watcher, const struct watch_news *news, struct arena *arena)
+{
+    const struct watchers_options *options = &watcher->watchers->options;
+    struct wishes wishes = {.arena = arena};
+    struct error *err = NULL;
+    for (size_t i = 0; err == NULL && i < news->mapping.count; i++)
+        err = compare(watcher, &news->mapping.entries[i], &wishes);
+    if (err == NULL && news->is_all)
+        err = find_gone(watcher, &news->mapping, &wishes);
+    if (err == NULL && wishes.new_count > domains_entity_room(options->domains))
+        err = error_new(arena, ERR_LIMIT_EXCEEDED,
+                        "it names %zu new entities, and there is room for %zu; system.entitiesMax "
+                        "raises that",
+                        wishes.new_count, domains_entity_room(options->domains));
+    if (err == NULL && wishes.all.count > 0)
+        err = domains_set_entities(options->domains, wishes.all.items, wishes.all.count, arena);
+    if (err != NULL)
+        return err;
+    if (wishes.all.count > 0)
+        mark("entities_watched");
+    watcher->changes += wishes.all.count;
+    counter_add(watcher->change_counter, wishes.all.count);
+    return NULL;
+}
+
+/* --- a fiber per source ----------------------------------------------------------------------- */
+
+static void
+note_failure(struct watcher *watcher, const struct error *err)
+{
+    bool is_known = strncmp(watcher->failure, err->message, FAILURE_SIZE - 1) == 0;
+    mark("entity_source_failed");
+    watcher->failures++;
+    counter_add(watcher->failure_counter, 1);
+    snprintf(watcher->failure, FAILURE_SIZE, "%s", err->message);
+    if (!is_known)
+        log_warn(watcher->watchers->options.log,
+                 "A source of entities cannot be followed; their rows stay as they are.",
+                 log_text("type", watcher->type->name), log_error(err));
+}
+
+static void
+note_success(struct watcher *watcher)
+{
+    if (watcher->failure[0] != '\0')
+        log_info(watcher->watchers->options.log, "A source of entities is followed again.",
+                 log_text("type", watcher->type->name));
+    watcher->failure[0] = '\0';
+    watcher->success_time = clock_wall();
+    watcher->pause = PAUSE_MIN;
+}
+
+static struct error *
+look(struct watcher *watcher, struct arena *arena)
+{
+    struct watch_news news = {0};
+    struct error *err = watcher->kind->next(watcher->type, &watcher->place, arena, &news);
+    if (err == NULL && news.has_any)
+        err = apply(watcher, &news, arena);
+    if (err != NULL) /* the whole mapping is asked for again: nothing of it was missed then */
+        watcher->place = (struct watch_place){0};
+    return err;
+}
+
+static void
+follow(void *argument)
+{
+    struct watcher *watcher = argument;
+    while (!watcher->watchers->is_stopping) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct error *err = look(watcher, arena);
+        if (watcher->watchers->is_stopping)
+            break;
+        if (err == NULL) {
+            note_success(watcher);
+            continue;
+        }
+        note_failure(watcher, err);
+        if (fiber_sleep(watcher->pause, arena) != NULL)
+            break;
+        watcher->pause = watcher->pause * 2 > PAUSE_MAX ? PAUSE_MAX : watcher->pause * 2;
+    }
+    watcher->fiber = NULL;
+    latch_done(&watcher->watchers->fibers);
+}
+
+static const struct watcher_kind *
+find_kind(const char *name)
+{
+    for (size_t i = 0; i < array_length(kinds); i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+static void
+start(struct watchers *watchers, size_t index)
+{
+    struct watcher *watcher = &watchers->all[index];
+    const struct entity_type *type = &watchers->options.types->all[index];
+    const char *labels[] = {"type", type->name, NULL};
+    *watcher = (struct watcher){
+        .watchers = watchers, .type = type, .kind = find_kind(type->watcher), .pause = PAUSE_MIN};
+    if (watcher->kind == NULL || !cluster_group_is_primary(watchers->options.group))
+        return;
+    watcher->failure_counter =
+        metrics_counter(watchers->options.metrics, "cadence_entity_source_failures",
+                        "Looks at a source of entities that failed, and changed nothing.", labels);
+    watcher->change_counter =
+        metrics_counter(watchers->options.metrics, "cadence_entity_source_changes",
+                        "Rows of the entity table that a source changed.", labels);
+    latch_add(&watchers->fibers, 1);
+    watcher->fiber = fiber_start("entity watcher", follow, watcher);
+}
+
+struct watchers *
+watchers_start(const struct watchers_options *options)
+{
+    check(loop_index(loop_self()) == 0);
+    size_t count = options->types->count;
+    struct watchers *watchers =
+        memory_zalloc(1, sizeof *watchers + count * sizeof watchers->all[0]);
+    watchers->options = *options;
+    latch_init(&watchers->fibers, 0);
+    for (size_t i = 0; i < count; i++)
+        start(watchers, i);
+    return watchers;
+}
+
+void
+watchers_stop(struct watchers *watchers)
+{
+    if (watchers == NULL)
+        return;
+    check(loop_index(loop_self()) == 0 && !watchers->is_stopping);
+    watchers->is_stopping = true;
+    for (size_t i = 0; i < watchers->options.types->count; i++) {
+        if (watchers->all[i].fiber != NULL)
+            fiber_cancel(watchers->all[i].fiber);
+    }
+    latch_wait(&watchers->fibers);
+    memory_free(watchers);
+}
+
+/* --- how it goes ------------------------------------------------------------------------------ */
+
+struct listing {
+    struct watchers *watchers;
+    struct arena *arena;
+    struct watcher_state *states;
+};
+
+static void
+list_there(void *argument)
+{
+    struct listing *listing = argument;
+    for (size_t i = 0; i < listing->watchers->options.types->count; i++) {
+        const struct watcher *watcher = &listing->watchers->all[i];
+        listing->states[i] =
+            (struct watcher_state){.type = watcher->type,
+                                   .is_running = watcher->fiber != NULL,
+                                   .failure = arena_text(listing->arena, watcher->failure),
+                                   .failures = watcher->failures,
+                                   .changes = watcher->changes,
+                                   .success_time = watcher->success_time};
+    }
+}
+
+struct error *
+watchers_list(struct watchers *watchers, struct arena *arena, struct watcher_state **states,
+              size_t *count)
+{
+    *count = watchers == NULL ? 0 : watchers->options.types->count;
+    struct listing listing = {watchers, arena,
+                              arena_zalloc(arena, *count + 1, sizeof *listing.states)};
+    *states = listing.states;
+    return *count == 0 ? NULL : loop_call(loop_at(0), list_there, &listing, arena);
+}

@@ -1,0 +1,387 @@
+/* entity_script_test.c - workflows that follow what they belong to: users that live in a region,
+ * and move. The domain has region0 in cluster0, region1 in cluster1; cluster0 is the primary. */
+#include <string.h>
+
+#include "cadenza/admin/v1/service.pb-c.h"
+#include "sim/active_script.h"
+
+#define SOURCE          "custom.user-location-provider"
+#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
+#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
+#define SOON            NS_PER_S /* what an entity's move may take, with all that follows */
+
+/* --- what operators and clients do ---- */
+
+static void
+place(struct script *script, unsigned cluster, const char *type, const char *key,
+      const char *region)
+{
+    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
+    STORE_API(EntityPlace) *places[] = {&one};
+    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
+    ProtobufCMessage *response = NULL;
+    one.type = (char *)type;
+    one.key = (char *)key;
+    one.region = (char *)region;
+    request.places = places;
+    request.n_places = 1;
+    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("SetEntities"), &request.base,
+                             TYPE_OF(set_entities_response), &response));
+}
+
+static void
+delete_entity(struct script *script, unsigned cluster, const char *type, const char *key)
+{
+    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
+    STORE_API(EntityPlace) *places[] = {&one};
+    STORE_API(DeleteEntitiesRequest) request = CADENZA__ADMIN__V1__DELETE_ENTITIES_REQUEST__INIT;
+    ProtobufCMessage *response = NULL;
+    one.type = (char *)type;
+    one.key = (char *)key;
+    request.places = places;
+    request.n_places = 1;
+    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("DeleteEntities"), &request.base,
+                             TYPE_OF(delete_entities_response), &response));
+}
+
+static STORE_API(GetEntityResponse) *
+get(struct script *script, unsigned cluster, const char *type, const char *key)
+{
+    STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
+    ProtobufCMessage *response = NULL;
+    request.type = (char *)type;
+    request.key = (char *)key;
+    struct error *err = script_call_at(script, cluster, ENTITY_API("GetEntity"), &request.base,
+                                       TYPE_OF(get_entity_response), &response);
+    return err == NULL ? (STORE_API(GetEntityResponse) *)response : NULL;
+}
+
+static void
+add_field(struct script *script, API(Header) *header, const char *name, const char *text)
+{
+    API(Header__FieldsEntry) *entry = message_new(script->arena, API_TYPE(header__fields_entry));
+    entry->key = (char *)name;
+    entry->value = message_new(script->arena, API_TYPE(payload));
+    entry->value->data.data = (uint8_t *)text;
+    entry->value->data.len = strlen(text);
+    header->fields[header->n_fields++] = entry;
+}
+
+/* source, key NULL: that field is not there. */
+static API(StartWorkflowExecutionRequest) *
+request_for(struct script *script, const char *id, const char *source, const char *key)
+{
+    API(StartWorkflowExecutionRequest) *request = script_start_request(script, id);
+    request->header = message_new(script->arena, API_TYPE(header));
+    request->header->fields = arena_zalloc(script->arena, 2, sizeof *request->header->fields);
+    if (key != NULL)
+        add_field(script, request->header, "active-region.lookup-key", key);
+    if (source != NULL)
+        add_field(script, request->header, "active-region.lookup-source", source);
+    return request;
+}
+
+static void
+start_for(struct script *script, unsigned cluster, const char *id, const char *key)
+{
+    const char *run_id;
+    EXPECT_OK(script_try_start(script, cluster, request_for(script, id, SOURCE, key), &run_id));
+}
+
+static const API(ClusterAttribute) *
+belongs_to(struct script *script, unsigned cluster, const char *id)
+{
+    const API(ActiveClusterSelectionPolicy) *policy =
+        script_history(script, cluster, id, "")
+            ->events[0]
+            ->workflow_execution_started_event_attributes->active_cluster_selection_policy;
+    return policy == NULL ? NULL : policy->cluster_attribute;
+}
+
+/* --- starting ---- */
+
+static void
+play_starts(struct script *script)
+{
+    place(script, 0, "user", "ann", "region1");
+    start_for(script, 0, "w-ann", "ann"); /* goes on to cluster1, where region1 is */
+    active_end(script, 1, "w-ann");
+    EXPECT_TEXT(belongs_to(script, 1, "w-ann")->scope, "user");
+    EXPECT_TEXT(belongs_to(script, 1, "w-ann")->name, "ann");
+    active_expect_written(script_history(script, 1, "w-ann", ""), 0, 1);
+
+    const char *run_id;
+    start_for(script, 0, "w-json", "\"ann\""); /* as data converters write a text */
+    active_end(script, 1, "w-json");
+    struct error *err =
+        script_try_start(script, 0, request_for(script, "w", "custom.unknown", "ann"), &run_id);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "custom.unknown") != NULL);
+    err = script_try_start(script, 0, request_for(script, "w", "city", "paris"), &run_id);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "paris") != NULL);
+    EXPECT(script_history(script, 0, "w", "") == NULL);
+    EXPECT(script_history(script, 1, "w", "") == NULL);
+}
+
+TEST(entity_script, a_start_belongs_to_the_entity_that_its_header_names, "G-061")
+{
+    active_play_regions(2, play_starts);
+}
+
+/* One field alone is none: the run sticks to the region of the cluster that took it. */
+static void
+play_one_field(struct script *script)
+{
+    const char *run_id;
+    EXPECT_OK(script_try_start(script, 1, request_for(script, "a", SOURCE, NULL), &run_id));
+    active_end(script, 1, "a");
+    EXPECT_TEXT(belongs_to(script, 1, "a")->scope, "region");
+    EXPECT_TEXT(belongs_to(script, 1, "a")->name, "region1");
+    EXPECT_OK(script_try_start(script, 1, request_for(script, "b", NULL, "ann"), &run_id));
+    active_end(script, 1, "b");
+    EXPECT_TEXT(belongs_to(script, 1, "b")->name, "region1");
+    EXPECT(get(script, 0, "user", "ann") == NULL);
+}
+
+TEST(entity_script, only_one_field_of_the_two_counts_as_none, "G-061")
+{
+    active_play_regions(2, play_one_field);
+}
+
+static void
+play_created(struct script *script)
+{
+    start_for(script, 1, "w", "zoe"); /* nobody knows her: she is where she came from */
+    active_end(script, 1, "w");
+    STORE_API(GetEntityResponse) *zoe = get(script, 0, "user", "zoe");
+    EXPECT_TEXT(zoe->entity->region, "region1");
+    EXPECT_TEXT(zoe->entity->writer, "start");
+    start_for(script, 0, "v", "zoe"); /* known now, and not in region0 */
+    active_end(script, 1, "v");
+    EXPECT_EQ(get(script, 0, "user", "zoe")->entity->failover_version,
+              zoe->entity->failover_version);
+}
+
+TEST(entity_script, an_unknown_user_is_made_in_the_region_of_the_cluster_that_was_asked, "G-061")
+{
+    active_play_regions(2, play_created);
+}
+
+/* Three clusters: the one that was asked, the one that carries it out, the primary that wrote the
+ * row a moment ago. */
+static void
+play_fresh_row(struct script *script)
+{
+    for (int i = 0; i < 10; i++) {
+        const char *key = arena_format(script->arena, "user-%d", i);
+        const char *id = arena_format(script->arena, "w-%d", i);
+        place(script, 0, "user", key, "region1");
+        start_for(script, 2, id, key);
+        active_end(script, 1, id);
+    }
+}
+
+TEST(entity_script, a_start_does_not_wait_for_its_row_to_be_replicated)
+{
+    active_play_regions(3, play_fresh_row);
+}
+
+static void
+play_parted(struct script *script)
+{
+    place(script, 0, "user", "ann", "region1");
+    EXPECT(get(script, 0, "user", "ann") != NULL);
+    for (int i = 0; get(script, 1, "user", "ann") == NULL; i++) {
+        EXPECT(i < 100);
+        script_sleep(script, 10 * NS_PER_MS);
+    }
+    script_part(script);
+    start_for(script, 1, "known", "ann");
+    active_end(script, 1, "known");
+    const char *run_id;
+    struct error *err =
+        script_try_start(script, 1, request_for(script, "unknown", SOURCE, "bob"), &run_id);
+    EXPECT(err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_DEADLINE));
+    script_heal(script);
+    script_sleep(script, 5 * NS_PER_S);
+    start_for(script, 1, "unknown", "bob");
+    active_end(script, 1, "unknown");
+}
+
+TEST(entity_script, known_users_are_served_while_the_primary_is_away)
+{
+    active_play_regions(2, play_parted);
+}
+
+/* --- moving ---- */
+
+/* Scenario 3 of the design: seattle goes from us-west (region0) to us-east (region1); boston and
+ * the map of the domain stay. */
+static void
+play_move(struct script *script)
+{
+    place(script, 0, "city", "seattle", "region0");
+    place(script, 0, "city", "portland", "region0");
+    place(script, 0, "city", "boston", "region1");
+    int64_t row = get(script, 0, "city", "seattle")->entity->failover_version;
+    const char *run_id;
+    static const char *const cities[] = {"seattle", "portland", "boston"};
+    for (size_t i = 0; i < array_length(cities); i++)
+        EXPECT_OK(script_try_start(script, 0, request_for(script, cities[i], "city", cities[i]),
+                                   &run_id));
+    for (size_t i = 0; i < 2; i++)
+        script_await(script, 1, cities[i], 2);
+    active_end(script, 1, "boston");
+
+    place(script, 1, "city", "seattle", "region1"); /* asked of one that has to ask the primary */
+    int64_t began = clock_monotonic();
+    active_end(script, 1, "seattle");
+    EXPECT(clock_monotonic() - began < SOON);
+    EXPECT(script_poll(script, 1, NS_PER_S) == NULL); /* portland stays */
+    active_end(script, 0, "portland");
+    STORE_API(GetEntityResponse) *moved = get(script, 0, "city", "seattle");
+    EXPECT(moved->entity->failover_version > row);
+    EXPECT_EQ(moved->n_homes, 1);
+    EXPECT_TEXT(moved->homes[0]->cluster, "cluster1");
+    for (size_t i = 0; i < array_length(cities); i++) {
+        active_expect_closed(script, 0, cities[i], NULL, CLOSE(COMPLETED));
+        script_expect_same(script, cities[i]);
+    }
+    API(History) *history = script_history(script, 0, "seattle", "");
+    active_expect_written(history, 2, 1);
+    EXPECT_EQ(sim_group_of_version(history->events[1]->version), 0);
+    EXPECT(history->events[2]->version > history->events[1]->version);
+    EXPECT_EQ(history->events[2]->version, moved->homes[0]->failover_version);
+    active_expect_written(script_history(script, 1, "portland", ""), 0, 0);
+}
+
+TEST(entity_script, workflows_of_an_entity_move_with_it_at_once_and_no_others, "G-041")
+{
+    active_play_regions(2, play_move);
+}
+
+/* There and back, with the region moving in between: each time the versions rise. */
+static void
+play_both_move(struct script *script)
+{
+    place(script, 0, "city", "seattle", "region0");
+    const char *run_id;
+    EXPECT_OK(script_try_start(script, 0, request_for(script, "w", "city", "seattle"), &run_id));
+    script_decide(script, 0, NULL, 0);
+    script_await(script, 1, "w", 4);
+    active_move(script, "region0", 1); /* the region goes: seattle's workflows go along */
+    EXPECT_OK(script_signal(script, 1, "w", "one"));
+    script_decide(script, 1, NULL, 0);
+    place(script, 1, "city", "seattle", "region1"); /* the same cluster */
+    EXPECT_OK(script_signal(script, 1, "w", "two"));
+    script_decide(script, 1, NULL, 0);
+    active_await_move(script, 0, "region0", 1);
+    active_move(script, "region1", 0); /* her region goes the other way */
+    EXPECT_OK(script_signal(script, 0, "w", "three"));
+    active_end(script, 0, "w");
+    active_expect_closed(script, 1, "w", NULL, CLOSE(COMPLETED));
+    script_expect_same(script, "w");
+    API(History) *history = script_history(script, 1, "w", "");
+    int changes = 0;
+    for (size_t i = 1; i < history->n_events; i++) {
+        int64_t before = history->events[i - 1]->version, after = history->events[i]->version;
+        EXPECT(after >= before);
+        changes += sim_group_of_version(after) != sim_group_of_version(before);
+    }
+    EXPECT_EQ(changes, 2);
+}
+
+TEST(entity_script, rows_and_regions_that_move_by_turns_give_rising_versions)
+{
+    active_play_regions(2, play_both_move);
+}
+
+static void
+play_deleted(struct script *script)
+{
+    const char *run_id;
+    place(script, 0, "city", "seattle", "region1");
+    EXPECT_OK(script_try_start(script, 0, request_for(script, "w", "city", "seattle"), &run_id));
+    delete_entity(script, 1, "city", "seattle");
+    EXPECT(get(script, 1, "city", "seattle")->entity->is_deleted);
+    active_end(script, 1, "w"); /* its workflows stay where they are */
+    EXPECT_KIND(script_try_start(script, 1, request_for(script, "v", "city", "seattle"), &run_id),
+                ERR_BAD_REQUEST);
+}
+
+TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin)
+{
+    active_play_regions(2, play_deleted);
+}
+
+/* Children belong to what their parent does. */
+static void
+play_child(struct script *script)
+{
+    place(script, 0, "city", "seattle", "region0");
+    const char *run_id;
+    EXPECT_OK(
+        script_try_start(script, 0, request_for(script, "parent", "city", "seattle"), &run_id));
+    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
+    API(StartChildWorkflowExecutionDecisionAttributes) *wish =
+        message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
+    const API(StartWorkflowExecutionRequest) *like = script_start_request(script, "child");
+    wish->workflow_id = "child";
+    wish->parent_close_policy = API_VALUE(PARENT_CLOSE_POLICY__PARENT_CLOSE_POLICY_ABANDON);
+    wish->workflow_type = like->workflow_type;
+    wish->task_list = like->task_list;
+    wish->execution_start_to_close_timeout = like->execution_start_to_close_timeout;
+    wish->task_start_to_close_timeout = like->task_start_to_close_timeout;
+    decision->start_child_workflow_execution_decision_attributes = wish;
+    script_decide(script, 0, &decision, 1);
+    script_await(script, 0, "child", 2);
+    EXPECT_TEXT(belongs_to(script, 0, "child")->name, "seattle");
+    place(script, 0, "city", "seattle", "region1");
+    for (int i = 0; i < 2; i++) { /* both are there, in whatever order */
+        API(PollForDecisionTaskResponse) *task = script_poll(script, 1, WITHIN);
+        EXPECT(task != NULL);
+        API(Decision) *end = script_complete_workflow(script);
+        EXPECT_OK(script_complete(script, 1, task, &end, 1));
+    }
+}
+
+TEST(entity_script, a_child_follows_the_entity_of_its_parent)
+{
+    active_play_regions(2, play_child);
+}
+
+/* --- the table ---- */
+
+static void
+play_listed(struct script *script)
+{
+    place(script, 0, "user", "ann", "region1");
+    STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
+    ProtobufCMessage *answer = NULL;
+    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
+                             TYPE_OF(list_entities_response), &answer));
+    STORE_API(ListEntitiesResponse) *all = (STORE_API(ListEntitiesResponse) *)answer;
+    EXPECT_EQ(all->n_entities, 3);
+    EXPECT_TEXT(all->entities[0]->type, "domain");
+    EXPECT_TEXT(all->entities[0]->key, "flows.region0");
+    EXPECT_TEXT(all->entities[0]->region, "region0");
+    EXPECT_TEXT(all->entities[1]->key, "flows.region1");
+    EXPECT_TEXT(all->entities[2]->key, "ann");
+    active_move(script, "region0", 1);
+    active_await_move(script, 0, "region0", 1);
+    request.type = "domain";
+    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
+                             TYPE_OF(list_entities_response), &answer));
+    all = (STORE_API(ListEntitiesResponse) *)answer;
+    EXPECT_EQ(all->n_entities, 2);
+    EXPECT_TEXT(all->entities[0]->region, "region1"); /* it is disabled: its workflows are there */
+    request.type = "user";
+    EXPECT_OK(script_call_at(script, 1, ENTITY_API("ListEntities"), &request.base,
+                             TYPE_OF(list_entities_response), &answer));
+}
+
+TEST(entity_script, the_rows_of_domains_are_listed_with_the_others, "G-061")
+{
+    active_play_regions(2, play_listed);
+}

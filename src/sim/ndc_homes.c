@@ -1,0 +1,340 @@
+/* ndc_homes.c - the domain of the load is active in every cluster, and its attributes move. See
+ * ndc_load.h.
+ *
+ * A start names an attribute, or nothing: then its run belongs to the region of the cluster that
+ * was asked. Its rival names another one, so that two clusters may begin the same id without
+ * hearing of each other. Somebody moves one attribute, two, or the domain itself; somebody else
+ * looks at the domain all the time, at every cluster. */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "fiber/clock.h"
+#include "fiber/mark.h"
+#include "sim/calls.h"
+#include "sim/ndc_load.h"
+#include "sim/workflow_inside.h"
+#include "wire/message.h"
+
+#define CALL_TIMEOUT (4 * NS_PER_S)
+#define WATCH_PAUSE  (400 * NS_PER_MS)
+#define AGREE_LIMIT  (300 * NS_PER_S)
+
+const struct load_attribute ndc_attributes[NDC_ATTRIBUTES] = {
+    {"region", "region0", "cluster0"}, {"region", "region1", "cluster1"},
+    {"region", "region2", "cluster2"}, {"city", "a", "cluster0"},
+    {"city", "b", "cluster1"},         {"city", "c", "cluster2"},
+};
+
+static void
+pass_time(int64_t at_most)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    fiber_set_deadline(NEVER);
+    struct error *err = fiber_sleep((int64_t)entropy_below((uint64_t)at_most), arena);
+    check(err == NULL);
+}
+
+/* NDC_ATTRIBUTES: none of them. */
+static unsigned
+number_of(const char *scope, const char *name)
+{
+    unsigned i = 0;
+    while (i < NDC_ATTRIBUTES && (strcmp(ndc_attributes[i].scope, scope) != 0 ||
+                                  strcmp(ndc_attributes[i].name, name) != 0))
+        i++;
+    return i;
+}
+
+/* --- starts ---- */
+
+static int
+random_attribute(void)
+{
+    return (int)entropy_below(NDC_ATTRIBUTES + 2) - 2; /* below 0: says nothing */
+}
+
+void
+ndc_home_choose(struct ndc_load *load, unsigned entry)
+{
+    if (load->homes == NULL)
+        return;
+    load->homes[entry] = (struct ndc_home){.said = random_attribute(), .rival = random_attribute()};
+}
+
+void
+ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_call *call,
+             API(StartWorkflowExecutionRequest) *request)
+{
+    if (load->homes == NULL)
+        return;
+    struct ndc_home *home = &load->homes[entry];
+    int which = is_rival ? home->rival : home->said;
+    home->is_rival_sent = home->is_rival_sent || is_rival;
+    if (which < 0) {
+        home->asked |= 1u << call->host;
+        return;
+    }
+    API(ActiveClusterSelectionPolicy) *policy =
+        message_new(call->arena, API_TYPE(active_cluster_selection_policy));
+    policy->cluster_attribute = message_new(call->arena, API_TYPE(cluster_attribute));
+    policy->cluster_attribute->scope = (char *)ndc_attributes[which].scope;
+    policy->cluster_attribute->name = (char *)ndc_attributes[which].name;
+    request->active_cluster_selection_policy = policy;
+}
+
+/* --- who moves attributes ---- */
+
+static void
+add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to,
+         struct arena *arena)
+{
+    struct load_attribute *moved = arena_zalloc(arena, 2, sizeof *moved);
+    char *cluster = arena_format(arena, "cluster%u", to);
+    unsigned count = 1 + (unsigned)entropy_below(2),
+             first = (unsigned)entropy_below(NDC_ATTRIBUTES);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned which = (first + i) % NDC_ATTRIBUTES;
+        moved[i] = ndc_attributes[which];
+        moved[i].cluster = cluster;
+        load->moves_asked[which][to]++;
+    }
+    request->active_clusters = load_make_attributes(arena, moved, count);
+    if (entropy_below(5) == 0) {
+        request->domain_active_cluster_name = cluster;
+        load->moves_asked[NDC_ATTRIBUTES][to]++;
+    }
+}
+
+void
+ndc_home_mover_main(void *argument)
+{
+    struct ndc_part *part = argument;
+    struct ndc_load *load = part->load;
+    struct load_clients *clients = load_clients_new(load->sim);
+    while (!load->is_over && load->verdict.violation == NULL) {
+        pass_time(load->options.move_pause_max);
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        unsigned to = (unsigned)entropy_below(load->sim->count);
+        bool is_asked_there = entropy_below(2) == 0;
+        struct load_call call = {.clients = clients,
+                                 .host = is_asked_there ? to
+                                                        : (unsigned)entropy_below(load->sim->count),
+                                 .arena = arena};
+        API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
+        API(FailoverDomainResponse) *response = NULL;
+        request->domain_name = NDC_DOMAIN;
+        add_move(load, request, to, arena);
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        struct error *err =
+            load_send(&call, "/uber.cadence.api.v1.DomainAPI/FailoverDomain", &request->base,
+                      API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
+        load->failovers += err == NULL;
+    }
+    load_clients_free(clients);
+    load->movers_running--;
+}
+
+/* --- who watches the domain ---- */
+
+/* One after the other. */
+struct shown {
+    const API(ActiveClusters) *all;
+    size_t scope, next;
+    const char *scope_name, *name;
+    const API(ActiveClusterInfo) *info;
+};
+
+static bool
+show_next(struct shown *shown)
+{
+    while (shown->all != NULL &&
+           shown->scope < shown->all->n_active_clusters_by_cluster_attribute) {
+        const API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *scope =
+            shown->all->active_clusters_by_cluster_attribute[shown->scope];
+        if (shown->next < scope->value->n_cluster_attributes) {
+            shown->scope_name = scope->key;
+            shown->name = scope->value->cluster_attributes[shown->next]->key;
+            shown->info = scope->value->cluster_attributes[shown->next++]->value;
+            return true;
+        }
+        shown->scope++;
+        shown->next = 0;
+    }
+    return false;
+}
+
+/* What a cluster shows of its domain: versions belong to who is active, and never fall. */
+static void
+see_domain(struct ndc_load *load, unsigned host, const API(Domain) *domain, struct arena *arena)
+{
+    struct shown one = {.all = domain->active_clusters};
+    while (show_next(&one)) {
+        unsigned which = number_of(one.scope_name, one.name);
+        int64_t version = one.info->failover_version;
+        int cluster = sim_group_of_version(version);
+        if (which == NDC_ATTRIBUTES || cluster < 0 ||
+            strcmp(one.info->active_cluster_name, arena_format(arena, "cluster%d", cluster)) != 0) {
+            verdict_violate(&load->verdict,
+                            "cluster%u shows %s.%s active in %s with version %" PRId64, host,
+                            one.scope_name, one.name, one.info->active_cluster_name, version);
+            return;
+        }
+        int64_t *seen = &load->versions_seen[host][which];
+        if (version < *seen)
+            verdict_violate(&load->verdict,
+                            "cluster%u: the version of %s.%s fell from %" PRId64 " to %" PRId64,
+                            host, one.scope_name, one.name, *seen, version);
+        *seen = version;
+    }
+}
+
+void
+ndc_home_watcher_main(void *argument)
+{
+    struct ndc_part *part = argument;
+    struct ndc_load *load = part->load;
+    struct load_clients *clients = load_clients_new(load->sim);
+    while (!load->is_over && load->verdict.violation == NULL) {
+        pass_time(WATCH_PAUSE);
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {
+            .clients = clients, .host = (unsigned)entropy_below(load->sim->count), .arena = arena};
+        API(Domain) *domain = NULL;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        if (load_describe(&call, NDC_DOMAIN, &domain) == NULL)
+            see_domain(load, call.host, domain, arena);
+    }
+    load_clients_free(clients);
+    load->movers_running--;
+}
+
+/* --- in the end: do all tell the same of the domain, and did nothing move unasked? ---- */
+
+/* Where everything is active, with which versions; NULL: no answer. */
+static const char *
+print_domain(struct load_clients *clients, unsigned host, struct arena *arena, const char **id)
+{
+    struct load_call call = {.clients = clients, .host = host, .arena = arena};
+    API(Domain) *domain = NULL;
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    if (load_describe(&call, NDC_DOMAIN, &domain) != NULL)
+        return NULL;
+    const char *text =
+        arena_format(arena, "%s=%" PRId64, domain->active_cluster_name, domain->failover_version);
+    struct shown one = {.all = domain->active_clusters};
+    while (show_next(&one))
+        text = arena_format(arena, "%s %s.%s:%s=%" PRId64, text, one.scope_name, one.name,
+                            one.info->active_cluster_name, one.info->failover_version);
+    *id = domain->id;
+    return text;
+}
+
+static bool
+is_agreed(struct ndc_load *load, struct load_clients *clients, struct arena *arena,
+          const char **told, const char **id)
+{
+    const char *first = print_domain(clients, 0, arena, id);
+    *told = first == NULL ? "cluster0 does not answer" : first;
+    for (unsigned i = 1; first != NULL && i < load->sim->count; i++) {
+        const char *other = print_domain(clients, i, arena, id);
+        if (other != NULL && strcmp(first, other) == 0)
+            continue;
+        *told = arena_format(arena, "cluster0 has %s, cluster%u %s", first, i,
+                             other == NULL ? "does not answer" : other);
+        return false;
+    }
+    return first != NULL;
+}
+
+static void
+note_failover(void *context, const API(ClusterFailover) *failover)
+{
+    struct ndc_load *load = context;
+    const API(ClusterAttribute) *attribute = failover->cluster_attribute;
+    unsigned which =
+        attribute == NULL ? NDC_ATTRIBUTES : number_of(attribute->scope, attribute->name);
+    int64_t version = failover->to_cluster->failover_version;
+    int cluster = sim_group_of_version(version);
+    check(cluster >= 0 && load->move_count < NDC_MOVES_MAX);
+    load->moves[load->move_count++] = (struct ndc_move){which, version};
+    if (load->moves_asked[which][cluster]-- == 0)
+        verdict_violate(&load->verdict, "%s.%s moved to cluster%d, and nobody asked for it",
+                        attribute == NULL ? "the domain" : attribute->scope,
+                        attribute == NULL ? "itself" : attribute->name, cluster);
+}
+
+void
+ndc_homes_audit(struct ndc_load *load, struct load_clients *clients)
+{
+    int64_t limit = clock_monotonic() + AGREE_LIMIT;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    const char *told = "", *id = "";
+    while (!is_agreed(load, clients, arena, &told, &id)) {
+        if (clock_monotonic() > limit) {
+            verdict_violate(&load->verdict, "the clusters disagree: %s", told);
+            return;
+        }
+        pass_time(NS_PER_S);
+    }
+    struct load_call call = {.clients = clients, .arena = arena};
+    fiber_set_deadline(clock_monotonic() + 60 * NS_PER_S);
+    struct error *err = load_list_failovers(&call, id, note_failover, load);
+    if (err != NULL)
+        verdict_violate(&load->verdict, "no history of failovers: %s", err->message);
+    load->has_moves = true;
+}
+
+/* --- runs ---- */
+
+/* May a run of this id belong to the attribute? */
+static bool
+is_wanted(const struct ndc_home *home, unsigned which)
+{
+    bool is_region_of_asked = which < SIM_GROUP_MAX && (home->asked >> which & 1) != 0;
+    return (int)which == home->said || (home->is_rival_sent && (int)which == home->rival) ||
+           is_region_of_asked;
+}
+
+static bool
+had_version(const struct ndc_load *load, unsigned which, int64_t version)
+{
+    if (sim_group_of_version(version) == ndc_attributes[which].cluster[strlen("cluster")] - '0' &&
+        version < SIM_GROUP_INCREMENT)
+        return true; /* the first one */
+    for (unsigned i = 0; i < load->move_count; i++) {
+        if (load->moves[i].which == which && load->moves[i].failover_version == version)
+            return true;
+    }
+    return false;
+}
+
+void
+ndc_home_check_run(struct ndc_load *load, const struct workflow_entry *entry,
+                   const API(History) *history)
+{
+    if (!load->has_moves || history->n_events == 0)
+        return;
+    const struct ndc_home *home = &load->homes[entry - load->entries];
+    const API(WorkflowExecutionStartedEventAttributes) *started =
+        history->events[0]->workflow_execution_started_event_attributes;
+    const API(ActiveClusterSelectionPolicy) *policy = started->active_cluster_selection_policy;
+    unsigned which =
+        policy == NULL || policy->cluster_attribute == NULL
+            ? NDC_ATTRIBUTES
+            : number_of(policy->cluster_attribute->scope, policy->cluster_attribute->name);
+    if (which == NDC_ATTRIBUTES || !is_wanted(home, which)) {
+        verdict_violate(&load->verdict, "%s belongs to %s.%s, and nobody asked for that", entry->id,
+                        which == NDC_ATTRIBUTES ? "nothing" : ndc_attributes[which].scope,
+                        which == NDC_ATTRIBUTES ? "" : ndc_attributes[which].name);
+        return;
+    }
+    for (size_t i = 0; i < history->n_events; i++) {
+        int64_t version = history->events[i]->version;
+        if (!had_version(load, which, version))
+            verdict_violate(
+                &load->verdict, "%s: event %zu has version %" PRId64 ", which %s.%s never had",
+                entry->id, i + 1, version, ndc_attributes[which].scope, ndc_attributes[which].name);
+        if (i > 0 && version > history->events[i - 1]->version)
+            mark("workflow_went_on_elsewhere");
+    }
+}
