@@ -285,7 +285,7 @@ read_answer(struct socket *socket, const struct http_get *get, struct gathering 
 struct error *
 http_get(const struct http_get *get, struct arena *arena, unsigned *status, struct slice *body)
 {
-    struct place place;
+    struct place place = {0};
     struct socket *socket = NULL;
     struct error *err = read_url(get->url, arena, &place);
     if (err == NULL)
