@@ -25,9 +25,9 @@ tsan: ## the tests that use threads, under ThreadSanitizer
 	@tools/build tsan tests_tsan
 	@tools/ctest tsan -L tsan
 
-soak: ## many seeds, and every planted fault has to be found; SEEDS=200
+soak: ## many seeds, and every planted fault has to be found; SEEDS=200 WHAT=program or fault
 	@tools/setup test
-	@tools/soak $(SEEDS)
+	@tools/soak $(or $(SEEDS),200) $(WHAT)
 
 fuzz: ## every fuzzer for a minute; FUZZ_SECONDS=60
 	@tools/setup test

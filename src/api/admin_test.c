@@ -32,7 +32,7 @@ see_run(struct fixture *fixture)
                 ERR_ENTITY_NOT_EXISTS);
 }
 
-TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store)
+TEST(admin, a_run_is_shown_from_inside_as_it_is_in_memory_and_in_the_store, "E-076")
 {
     fixture_run(see_run);
 }
@@ -83,7 +83,7 @@ shards(struct fixture *fixture)
     EXPECT_TEXT(response->shards[0]->value, host->address);
 }
 
-TEST(admin, shards_are_told_with_their_host)
+TEST(admin, shards_are_told_with_their_host, "E-076")
 {
     fixture_run(shards);
 }
@@ -112,7 +112,7 @@ close_shard(struct fixture *fixture)
                 ERR_BAD_REQUEST);
 }
 
-TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on)
+TEST(admin, a_shard_that_is_closed_is_taken_again_and_goes_on, "E-076")
 {
     fixture_run(close_shard);
 }
@@ -135,7 +135,7 @@ no_meaning(struct fixture *fixture)
     EXPECT(strstr(err->message, "RefreshWorkflowTasks") != NULL);
 }
 
-TEST(admin, what_has_no_meaning_says_what_has)
+TEST(admin, what_has_no_meaning_says_what_has, "E-076")
 {
     fixture_run(no_meaning);
 }
@@ -154,7 +154,7 @@ refresh(struct fixture *fixture)
     EXPECT(poll_decision(fixture, "work")->task_token.len > 0);
 }
 
-TEST(admin, tasks_are_sent_again_by_the_operators_call_too)
+TEST(admin, tasks_are_sent_again_by_the_operators_call_too, "E-076")
 {
     fixture_run(refresh);
 }

@@ -95,6 +95,7 @@ static const struct rpc_method methods[] = {
     {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/cadenza.admin.v1.RunsAPI/ListDivergences", api_list_divergences},
     {"/cadenza.admin.v1.RunsAPI/DescribeRebuild", api_describe_rebuild},
+    {"/cadenza.admin.v1.RunsAPI/RebuildRun", api_rebuild_run},
     {"/cadenza.admin.v1.AuditAPI/ListAuditRecords", api_list_audit_records},
     {"/cadenza.admin.v1.EntityAPI/ListEntities", api_list_entities},
     {"/cadenza.admin.v1.EntityAPI/GetEntity", api_get_entity},

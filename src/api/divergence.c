@@ -1,4 +1,5 @@
-/* divergence.c - ListDivergences and DescribeRebuild: what came of clusters that disagreed. */
+/* divergence.c - ListDivergences, DescribeRebuild and RebuildRun: what came of clusters that
+ * disagreed, and runs that are what their histories say. */
 #include "api/inside.h"
 #include "api/validate.h"
 #include "cadenza/admin/v1/service.pb-c.h"
@@ -88,5 +89,31 @@ api_describe_rebuild(struct rpc_call *call)
         arena_format(call->arena, "%016llx", (unsigned long long)verification.stored);
     response->rebuilt_checksum =
         arena_format(call->arena, "%016llx", (unsigned long long)verification.rebuilt);
+    return NULL;
+}
+
+struct error *
+api_rebuild_run(struct rpc_call *call)
+{
+    const STORE_API(RebuildRunRequest) *request =
+        (const STORE_API(RebuildRunRequest) *)call->request;
+    STORE_API(RebuildRunResponse) *response = (STORE_API(RebuildRunResponse) *)call->response;
+    struct call_domain domain = {0};
+    struct error *err = validate_execution(request->workflow_execution, call->arena);
+    if (err == NULL)
+        err = validate_domain(call, request->domain, &domain);
+    if (err != NULL)
+        return err;
+    struct run_key key = {domain.id, request->workflow_execution->workflow_id,
+                          request->workflow_execution->run_id};
+    struct run_rebuilt outcome = {0};
+    err = engine_rebuild(api_of(call)->options.engine, &key, call->arena, &outcome);
+    if (err != NULL)
+        return err;
+    response->run_id = (char *)outcome.run_id;
+    response->old_checksum =
+        arena_format(call->arena, "%016llx", (unsigned long long)outcome.before);
+    response->new_checksum =
+        arena_format(call->arena, "%016llx", (unsigned long long)outcome.after);
     return NULL;
 }

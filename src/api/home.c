@@ -38,15 +38,15 @@ home_choose(struct rpc_call *call)
 {
     const struct api_options *options = &api_of(call)->options;
     API(StartWorkflowExecutionRequest) *start = find_start(call->request);
-    bool is_forwarded = api_is_forwarded(call), is_said = false;
-    if (start != NULL)
-        is_said = cluster_attribute_of(start->active_cluster_selection_policy).scope != NULL;
-#ifdef CADENZA_PLANT_region_of_whoever
-    is_said = is_said && !is_forwarded;
-    is_forwarded = false;
-#endif
-    if (start == NULL || is_forwarded || is_said)
+#ifdef CADENZA_PLANT_region_substituted
+    if (start == NULL ||
+        (!api_is_forwarded(call) && start->active_cluster_selection_policy != NULL))
+        return false; /* planted: who carries a start out puts its own region into it */
+#else
+    if (start == NULL || api_is_forwarded(call) ||
+        cluster_attribute_of(start->active_cluster_selection_policy).scope != NULL)
         return false;
+#endif
     const struct domain *domain = domains_find_name(options->domains, start->domain);
     if (domain == NULL || !domain->record->domain->is_global_domain)
         return false;

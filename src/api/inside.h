@@ -197,6 +197,7 @@ struct error *api_admin_reset_queue(struct rpc_call *call);
 struct error *api_hot_workflows(struct rpc_call *call);
 struct error *api_list_divergences(struct rpc_call *call);
 struct error *api_describe_rebuild(struct rpc_call *call);
+struct error *api_rebuild_run(struct rpc_call *call);
 struct error *api_list_audit_records(struct rpc_call *call);
 struct error *api_get_dynamic_config(struct rpc_call *call);
 struct error *api_update_dynamic_config(struct rpc_call *call);

@@ -1,6 +1,7 @@
 /* meta.c - questions about the server itself: is it well, what does it support, copy the store. */
 #include "api/inside.h"
 #include "cadenza/admin/v1/service.pb-c.h"
+#include "engine/engine.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "uber/cadence/api/v1/service_meta.pb-c.h"
@@ -79,6 +80,33 @@ describe_store(struct arena *arena, const char *name, const char *backend, const
     return entry;
 }
 
+/* One host has all roles. */
+static ADMIN(MembershipInfo) *
+describe_members(const struct engine *engine, struct arena *arena)
+{
+    static const char *const roles[] = {"cadence-frontend", "cadence-history", "cadence-matching",
+                                        "cadence-worker"};
+    ADMIN(MembershipInfo) *info = message_new(arena, ADMIN_TYPE(membership_info));
+    info->current_host = message_new(arena, ADMIN_TYPE(host_info));
+    info->current_host->identity =
+        arena_text(arena, engine == NULL ? "cadenza" : engine_host(engine));
+    info->n_reachable_members = 1;
+    info->reachable_members = arena_zalloc(arena, 1, sizeof info->reachable_members[0]);
+    info->reachable_members[0] = info->current_host->identity;
+    info->n_rings = array_length(roles);
+    info->rings = arena_zalloc(arena, array_length(roles), sizeof info->rings[0]);
+    for (size_t i = 0; i < array_length(roles); i++) {
+        ADMIN(RingInfo) *ring = message_new(arena, ADMIN_TYPE(ring_info));
+        ring->role = (char *)roles[i];
+        ring->member_count = 1;
+        ring->n_members = 1;
+        ring->members = arena_zalloc(arena, 1, sizeof ring->members[0]);
+        ring->members[0] = info->current_host;
+        info->rings[i] = ring;
+    }
+    return info;
+}
+
 /* cadence-web searches by queries where the visibility store says that it can. */
 struct error *
 api_describe_cluster(struct rpc_call *call)
@@ -86,6 +114,7 @@ api_describe_cluster(struct rpc_call *call)
     ADMIN(DescribeClusterResponse) *response = (ADMIN(DescribeClusterResponse) *)call->response;
     struct arena *arena = call->arena;
     response->supported_client_versions = client_versions(arena);
+    response->membership_info = describe_members(api_of(call)->options.engine, arena);
     response->n_persistence_info = 2;
     response->persistence_info = arena_zalloc(arena, 2, sizeof response->persistence_info[0]);
     response->persistence_info[0] = describe_store(arena, "historyStore", "embedded", NULL);

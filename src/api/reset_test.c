@@ -319,6 +319,44 @@ rebuilt(struct fixture *fixture)
                 ERR_ENTITY_NOT_EXISTS);
 }
 
+/* Its task is still to be had, and it goes on. */
+static void
+replaced(struct fixture *fixture)
+{
+    run_start(fixture, "wf");
+    decide(fixture, decide_activity(fixture, "a"));
+    STORE_API(RebuildRunRequest) request = CADENZA__ADMIN__V1__REBUILD_RUN_REQUEST__INIT;
+    STORE_API(RebuildRunResponse) *response = NULL;
+    const ProtobufCMessageDescriptor *type = &cadenza__admin__v1__rebuild_run_response__descriptor;
+    API(WorkflowExecution) execution = UBER__CADENCE__API__V1__WORKFLOW_EXECUTION__INIT;
+    request.domain = "orders";
+    request.workflow_execution = &execution;
+    execution.workflow_id = "wf";
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response));
+        EXPECT(response->run_id[0] != '\0');
+        EXPECT_TEXT(response->old_checksum, response->new_checksum);
+    }
+    API(RespondActivityTaskCompletedRequest) *done =
+        message_new(fixture->arena, API_TYPE(respond_activity_task_completed_request));
+    API(RespondActivityTaskCompletedResponse) *ended = NULL;
+    done->task_token = poll_activity(fixture, "work")->task_token;
+    EXPECT(done->task_token.len > 0);
+    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondActivityTaskCompleted", &done->base,
+                           API_TYPE(respond_activity_task_completed_response), &ended));
+    decide(fixture, decide_end(fixture));
+    EXPECT_KIND(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response),
+                ERR_BAD_REQUEST);
+    execution.workflow_id = "nobody";
+    EXPECT_KIND(fixture_call(fixture, RUNS_API "RebuildRun", &request.base, type, &response),
+                ERR_ENTITY_NOT_EXISTS);
+}
+
+TEST(rebuild, a_run_is_replaced_by_what_its_history_says_and_goes_on)
+{
+    fixture_run(replaced);
+}
+
 TEST(rebuild, operators_see_that_a_run_is_what_its_history_says)
 {
     fixture_run(rebuilt);

@@ -309,9 +309,12 @@ web(struct fixture *fixture)
                           strcmp(info->features[0]->key, "advancedVisibilityEnabled") == 0;
     }
     EXPECT(is_advanced);
+    EXPECT(response->supported_client_versions != NULL);
+    EXPECT(response->supported_client_versions->go_sdk[0] != '\0');
+    EXPECT(response->membership_info != NULL && response->membership_info->n_rings > 0);
 }
 
-TEST(search, the_description_of_the_cluster_turns_on_searching_in_the_web_ui)
+TEST(search, the_description_of_the_cluster_turns_on_searching_in_the_web_ui, "J-018")
 {
     fixture_run(web);
 }

@@ -1,4 +1,5 @@
 /* commands_admin.c - the commands for those who run a server. */
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/admin.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
@@ -190,6 +191,17 @@ const struct cli_command cli_admin_commands[] = {
         .flags = "domain workflow_id run_id print_datetime print_raw_time print_event_version full "
                  "event_id max_field_length output_filename reset_points_only " PRINTED REMOTE,
         .run = cli_workflow_show,
+    },
+    {
+        .words = "admin workflow rebuild",
+        .summary = "Replaces the state of an open workflow by what its history says. Attempts of "
+                   "activities begin anew.",
+        .examples = "  cadenza admin workflow rebuild --domain orders -w order-7\n",
+        .flags = PRINTED REMOTE,
+        .rpc = RPC(.path = "/cadenza.admin.v1.RunsAPI/RebuildRun",
+                   .request = &cadenza__admin__v1__rebuild_run_request__descriptor,
+                   .response = &cadenza__admin__v1__rebuild_run_response__descriptor,
+                   .fields = ONE_RUN, .done = "Rebuilt."),
     },
     {
         .words = "admin workflow refresh-tasks",

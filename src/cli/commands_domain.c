@@ -31,7 +31,7 @@ const struct cli_command cli_domain_commands[] = {
                     "orders'\n"
                     "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
                     "mails'\n"
-                    "  cadenza domain update --domain trips --remove_attributes region.oslo\n",
+                    "  cadenza domain update --domain orders --remove_attributes region.oslo\n",
         .flags = CHANGED "add_bad_binary remove_bad_binary reason remove_attributes force_removal "
                          "failover_type failover_timeout_seconds detach " REMOTE,
         .run = cli_domain_update,

@@ -66,7 +66,7 @@ TEST(group, the_next_version_is_the_smallest_one_of_the_target)
     config_free(config);
 }
 
-TEST(group, every_version_belongs_to_the_cluster_that_made_it)
+TEST(group, every_version_belongs_to_the_cluster_that_made_it, "J-006")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(three_clusters, arena);
@@ -86,8 +86,7 @@ TEST(group, every_version_belongs_to_the_cluster_that_made_it)
     config_free(config);
 }
 
-/* J-005. */
-TEST(group, all_faults_are_listed_together_and_name_their_keys)
+TEST(group, all_faults_are_listed_together_and_name_their_keys, "J-005")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of("clusterGroupMetadata:\n"
@@ -120,7 +119,7 @@ load(const char *yaml, struct arena *arena, const struct cluster_group **group)
 }
 
 /* J-005, one fault at a time: the smallest group that has it, and what the refusal has to say. */
-TEST(group, every_fault_refuses_the_start_and_names_its_key)
+TEST(group, every_fault_refuses_the_start_and_names_its_key, "J-005")
 {
     static const struct {
         const char *yaml, *says;
@@ -175,6 +174,54 @@ TEST(group, every_fault_refuses_the_start_and_names_its_key)
         if (strchr(err->message, '\n') != NULL)
             TEST_FAIL("fault %zu: more than one in '%s'", i, err->message);
     }
+}
+
+/* The groups that Cadence's own samples have: three clusters on one machine, and one alone that has
+ * begun to migrate its versions. */
+TEST(group, the_groups_of_cadences_samples_load, "J-010", "J-011")
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    const struct cluster_group *group = NULL;
+    for (int i = 0; i < 3; i++) {
+        const char *yaml = arena_format(
+            arena,
+            "persistence: {numHistoryShards: 4}\n"
+            "clusterGroupMetadata:\n"
+            "  clusterRedirectionPolicy: {policy: all-domain-apis-forwarding}\n"
+            "  failoverVersionIncrement: 10\n"
+            "  primaryClusterName: cluster0\n"
+            "  currentClusterName: cluster%d\n"
+            "  clusterGroup:\n"
+            "    cluster0: {enabled: true, initialFailoverVersion: 1, rpcName: cadence-frontend,"
+            " rpcAddress: 'localhost:7833', rpcTransport: grpc}\n"
+            "    cluster1: {enabled: true, initialFailoverVersion: 0, rpcName: cadence-frontend,"
+            " rpcAddress: 'localhost:8833', rpcTransport: grpc}\n"
+            "    cluster2: {enabled: true, initialFailoverVersion: 2, rpcName: cadence-frontend,"
+            " rpcAddress: 'localhost:9833', rpcTransport: grpc}\n",
+            i);
+        struct config *config = config_of(yaml, arena);
+        int64_t next;
+        EXPECT_OK(cluster_group_load(config, arena, &group));
+        EXPECT_EQ(group->count, 3);
+        EXPECT_EQ(cluster_group_is_primary(group), i == 0);
+        EXPECT(group->current == &group->clusters[i]);
+        EXPECT(cluster_group_next_version(group, &group->clusters[1], 1, &next));
+        EXPECT_EQ(next, 10);
+        EXPECT_TEXT(cluster_group_of_version(group, 12)->name, "cluster2");
+        config_free(config);
+    }
+    struct config *config =
+        config_of("clusterGroupMetadata:\n"
+                  "  failoverVersionIncrement: 10\n"
+                  "  primaryClusterName: cluster0\n"
+                  "  currentClusterName: cluster0\n"
+                  "  clusterGroup: {cluster0: {enabled: true, initialFailoverVersion: 0,"
+                  " newInitialFailoverVersion: 1, rpcAddress: 'localhost:7833'}}\n",
+                  arena);
+    EXPECT_OK(cluster_group_load(config, arena, &group));
+    EXPECT_TEXT(cluster_group_of_version(group, 10)->name, "cluster0");
+    EXPECT_TEXT(cluster_group_of_version(group, 11)->name, "cluster0");
+    config_free(config);
 }
 
 /* The example of the design of active-active domains, as it is written there: no addresses, and

@@ -175,7 +175,10 @@ static const char cadence_like[] =
     "  numHistoryShards: ${NUM_HISTORY_SHARDS:4}\n"
     "  defaultStore: main\n"
     "  visibilityStore: search\n"
+    "  advancedVisibilityStore: found\n"
     "  datastores:\n"
+    "    found: {elasticsearch: {url: {host: '10.0.0.3:9200'}}, pinot: {broker: 'b:8099'}}\n"
+    "    cut: {shardedNosql: {defaultShard: s0, shards: [s0]}}\n"
     "    main:\n"
     "      nosql: {pluginName: cassandra, hosts: 10.0.0.1, keyspace: k, connectTimeout: 2s}\n"
     "    search:\n"
@@ -185,7 +188,8 @@ static const char cadence_like[] =
     "  frontend:\n"
     "    rpc: {port: 7933, grpcPort: 7833, bindOnLocalHost: true, grpcMaxMsgSize: 33554432,\n"
     "          http: {port: 8800, procedures: [a, b]}}\n"
-    "    metrics: {statsd: ~, prometheus: {timerType: histogram, listenAddress: '0.0.0.0:8000'}}\n"
+    "    metrics: {statsd: ~, m3: ~, prefix: p, tags: {a: b},\n"
+    "              prometheus: {timerType: histogram, listenAddress: '0.0.0.0:8000'}}\n"
     "    pprof: {port: 7936}\n"
     "  history: {rpc: {port: 7934, grpcPort: 7834, bindOnLocalHost: true}, pprof: {port: 7937}}\n"
     "  matching: {rpc: {port: 7935}}\n"
@@ -214,6 +218,8 @@ static const char cadence_like[] =
     "  configstore: {pollInterval: 10s}\n"
     "  filebased: {filepath: dynamic.yaml, pollInterval: 60s}\n"
     "blobstore: {filestore: {outputDirectory: /tmp/blobs}}\n"
+    "membership: {provider: {ringpop: {name: ring}}}\n"
+    "authorization: {noopAuthorizer: {enable: true}}\n"
     "headerForwardingRules: [{add: true, match: '^x-'}]\n"
     "asyncWorkflowQueues: {q: {type: kafka}}\n"
     "shardDistributorClient: {hostPort: localhost:7943}\n"
@@ -243,7 +249,7 @@ count_of(const char *text, const char *part)
     return count;
 }
 
-TEST(config, a_file_made_for_cadence_starts)
+TEST(config, a_file_made_for_cadence_starts, "J-001", "J-002", "J-003", "J-004")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config = config_of(cadence_like, arena);
@@ -272,12 +278,12 @@ TEST(config, what_has_no_meaning_is_told_once_each_with_line_and_reason)
     EXPECT_EQ(count_of(text, "\"kafka\""), 1);
     EXPECT_EQ(count_of(text, "\"services.history\""), 1);
     EXPECT_EQ(count_of(text, "\"persistence.datastores.main.nosql\""), 1);
-    EXPECT_EQ(count_of(text, "One process needs no ring."), 1);
+    EXPECT_EQ(count_of(text, "One process needs no ring."), 2); /* and membership */
     EXPECT_EQ(count_of(text, "numHistoryShards"), 0);
-    EXPECT_EQ(count_of(text, "\"line\":11"), 1); /* ringpop */
+    EXPECT_EQ(count_of(text, "\"line\":14"), 1); /* ringpop */
 }
 
-TEST(config, old_names_are_read_as_the_new_ones)
+TEST(config, old_names_are_read_as_the_new_ones, "J-001", "J-004")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct config *config =

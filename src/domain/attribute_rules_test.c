@@ -360,6 +360,22 @@ TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=51"); /* above the domain's 42 */
 }
 
+/* An attribute on its way to a cluster that goes meanwhile: nobody waits for the rest. */
+TEST(attributes, taken_away_while_it_moves_gracefully_ends_that)
+{
+    FIXTURE(orders, NORTH, "city.a:west,city.b:north");
+    API(FailoverDomainRequest) *move = sample_failover(NULL, "city.a:east", orders.arena);
+    move->failover_timeout = presence_make_duration(orders.arena, 30);
+    EXPECT_OK(failover_request(&orders, move));
+    adopt(&orders);
+    EXPECT_EQ(orders.domain->record->n_drains, 1);
+    EXPECT_EQ(active_of(&orders, "a").status, ACTIVE_PENDING);
+    EXPECT_EQ(active_of(&orders, "b").status, ACTIVE_ELSEWHERE); /* it does not notice */
+    EXPECT_OK(update(&orders, removal("city", "a", orders.arena)));
+    EXPECT_EQ(orders.domain->record->n_drains, 0);
+    EXPECT_EQ(active_of(&orders, "a").status, ACTIVE_UNKNOWN_ATTRIBUTE);
+}
+
 TEST(attributes, are_taken_away_in_the_primary_with_its_token_only)
 {
     FIXTURE(orders, EAST, "city.a:east");

@@ -127,6 +127,7 @@ decide_remove_attributes(STORED(DomainRecord) *record, const struct move *move,
                              "The cluster attribute %s.%s has no failover version left.",
                              one->scope, one->name);
         one->is_removed = true;
+        decide_drop_drain(record, one->scope, one->name, arena); /* nobody waits for it any more */
     }
     domain->active_clusters = attributes_write(&all, arena);
     record->removed_attributes = attributes_write_removed(&all, arena);

@@ -103,11 +103,10 @@ decide_read_timeout(const struct move *move, const struct domain_rules *rules, s
 
 /* One attribute of a graceful move. */
 static struct error *
-check_attribute(const struct domain *current, const struct attribute *asked,
+check_attribute(const struct attributes *known, const struct attribute *asked,
                 const struct domain_rules *rules, struct arena *arena)
 {
-    struct attributes known = attributes_read(current->record->domain->active_clusters, arena);
-    const struct attribute *now = attributes_find(&known, asked->scope, asked->name);
+    const struct attribute *now = attributes_find(known, asked->scope, asked->name);
     if (now == NULL)
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
     if (strcmp(asked->cluster_name, rules->group->current->name) != 0)
@@ -140,9 +139,10 @@ decide_check_graceful(const struct domain *current, const struct move *move,
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_NOTHING_MOVES);
     if (drains_to_here(current, rules->group))
         return error_new(arena, ERR_BAD_REQUEST, REFUSE_CONCURRENT);
+    struct attributes known = attributes_read(domain->active_clusters, arena);
     struct error *err = NULL;
     for (size_t i = 0; err == NULL && i < wanted.count; i++)
-        err = check_attribute(current, &wanted.all[i], rules, arena);
+        err = check_attribute(&known, &wanted.all[i], rules, arena);
     if (err != NULL || !moves_itself)
         return err;
     if (strcmp(move->active_cluster_name, rules->group->current->name) != 0)

@@ -89,7 +89,8 @@ markers(const struct fixture *fixture, struct drain_marker **due)
 
 /* --- beginning ---- */
 
-TEST(drain, begins_with_a_higher_version_an_end_and_the_version_before, "F-001", "F-011", "F-012")
+TEST(drain, begins_with_a_higher_version_an_end_and_the_version_before, "D-044", "F-001", "F-011",
+     "F-012")
 {
     FIXTURE(orders, EAST, NULL);
     stand_in(&orders, WEST);

@@ -216,3 +216,29 @@ engine_verify(struct engine *engine, const struct run_key *key, struct arena *ar
     run_free(run);
     return err;
 }
+
+struct rebuild_call {
+    struct shard *shard;
+    const struct run_key *key;
+    struct arena *arena;
+    struct run_rebuilt *outcome;
+    struct error *err;
+};
+
+static void
+rebuild_on_loop(void *argument)
+{
+    struct rebuild_call *call = argument;
+    call->err = shard_rebuild(call->shard, call->key, call->arena, call->outcome);
+}
+
+struct error *
+engine_rebuild(struct engine *engine, const struct run_key *key, struct arena *arena,
+               struct run_rebuilt *outcome)
+{
+    uint32_t number = engine_shard_of(engine, key->workflow_id);
+    struct rebuild_call call = {
+        .shard = engine->shards[number], .key = key, .arena = arena, .outcome = outcome};
+    struct error *err = route_to_shard(number, rebuild_on_loop, &call, arena);
+    return err != NULL ? err : call.err;
+}

@@ -247,6 +247,10 @@ struct run_verification {
 must_use struct error *engine_verify(struct engine *engine, const struct run_key *key,
                                      struct arena *arena, struct run_verification *verification);
 
+/* Replaces an open run by what its history says: shard_rebuild. */
+must_use struct error *engine_rebuild(struct engine *engine, const struct run_key *key,
+                                      struct arena *arena, struct run_rebuilt *outcome);
+
 /* --- queries ------------------------------------------------------------------------------------
  */
 

@@ -65,6 +65,7 @@ struct errand_wish {
     const API(ActiveClusterSelectionPolicy) *policy;
     bool has_policy;
     struct start_answer answer; /* of a start */
+    bool is_abroad;             /* another cluster has carried it out */
 };
 /* Asks, as a step of the target; if the target is active in another cluster, there
  * (errands_target.c). */
@@ -79,6 +80,10 @@ bool errand_is_void(const struct error *err);
 must_use struct error *errand_start_child(struct errand_walk *walk);
 /* Ends children of a closed run as their policies say, a portion of them (errands_child.c). */
 must_use struct error *errand_end_children(struct errand_walk *walk);
+/* A child that was started may have ended long ago: then its parent is told
+ * (errands_closed.c). */
+must_use struct error *errand_tell_closed(struct errand_walk *walk,
+                                          const STORED(PendingChild) *child, const char *run_id);
 /* A child that waits finds out whether its parent knows it (errands_orphan.c). */
 must_use struct error *errand_ask_parent(struct errand_walk *walk);
 /* Does a request that was accepted (requests.c). */

@@ -380,3 +380,49 @@ TEST(active_moves, looking_for_the_active_cluster_is_counted, "G-056")
 {
     active_play(2, play_metrics);
 }
+
+/* --- an attribute that is taken away ---- */
+
+static void
+remove_region(struct script *script, const char *region)
+{
+    API(UpdateDomainRequest) *request = message_new(script->arena, API_TYPE(update_domain_request));
+    API(UpdateDomainResponse) *response = NULL;
+    request->name = SCRIPT_DOMAIN;
+    request->security_token = "";
+    request->update_mask = message_new(script->arena, GOOGLE_TYPE(field_mask));
+    static char *paths[] = {"removed_attributes"};
+    request->update_mask->paths = paths;
+    request->update_mask->n_paths = 1;
+    request->removed_attributes = arena_alloc(script->arena, sizeof(void *));
+    request->removed_attributes[0] = active_policy(script, "region", region)->cluster_attribute;
+    request->n_removed_attributes = 1;
+    request->is_forced = true;
+    EXPECT_OK(script_call(script, 0, "DomainAPI/UpdateDomain", request, update_domain_response,
+                          &response));
+}
+
+/* Nobody works on its workflows; nothing of them is lost, and they go on when it is back. */
+static void
+play_removed(struct script *script)
+{
+    active_start(script, 1, "w", "region1");
+    script_await(script, 0, "w", 2);
+    remove_region(script, "region1");
+    script_sleep(script, 2 * NS_PER_S);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT(script_poll(script, i, NS_PER_S) == NULL);
+        EXPECT_KIND(script_signal(script, i, "w", "go"), ERR_BAD_REQUEST);
+        EXPECT_EQ(script_history(script, i, "w", "")->n_events, 2);
+    }
+    EXPECT(read_metric(script, 1, "\nactive_cluster_unresolved_rows ") >= 1);
+    active_move(script, "region1", 0);
+    active_end(script, 0, "w");
+    script_expect_same(script, "w");
+    active_expect_written(script_history(script, 1, "w", ""), 2, 0);
+}
+
+TEST(active_moves, workflows_of_an_attribute_that_is_gone_wait_for_it, "G-020")
+{
+    active_play(2, play_removed);
+}

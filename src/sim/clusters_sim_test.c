@@ -49,6 +49,7 @@ static const char *const moving_marks[] = {
     "decision_closed_by_failover",
     "activity_row_shared",
     "history_forked",
+    "run_rebuilt",
     "row_parked",
     "slow_between_clusters",
     "replication_answer_again",

@@ -407,6 +407,142 @@ TEST(forward, strong_reads_are_answered_where_the_domain_is_active, "G-047", "A-
     run_scene(&(struct scene){0}, 2, strong_reads);
 }
 
+/* --- who answers queries ---- */
+
+/* A worker of one cluster: completes decisions with nothing, answers queries with its name. */
+struct query_worker {
+    struct scene *scene;
+    unsigned cluster;
+    bool is_stopping, is_over;
+};
+
+static void
+serve_task(const struct query_worker *worker, struct load_call *call,
+           const API(PollForDecisionTaskResponse) *task)
+{
+    struct arena *arena = call->arena;
+    ProtobufCMessage *response;
+    if (task->query == NULL) {
+        API(RespondDecisionTaskCompletedRequest) *complete =
+            message_new(arena, API_TYPE(respond_decision_task_completed_request));
+        complete->task_token = task->task_token;
+        EXPECT_OK(load_send(call, WORKER_API "RespondDecisionTaskCompleted", &complete->base,
+                            API_TYPE(respond_decision_task_completed_response), &response));
+        return;
+    }
+    API(RespondQueryTaskCompletedRequest) *answer =
+        message_new(arena, API_TYPE(respond_query_task_completed_request));
+    answer->task_token = task->task_token;
+    answer->result = message_new(arena, API_TYPE(workflow_query_result));
+    answer->result->result_type = API_VALUE(QUERY_RESULT_TYPE__QUERY_RESULT_TYPE_ANSWERED);
+    answer->result->answer = message_new(arena, API_TYPE(payload));
+    answer->result->answer->data =
+        presence_make_bytes(slice_text(worker->cluster == 0 ? "cluster0" : "cluster1"));
+    EXPECT_OK(load_send(call, WORKER_API "RespondQueryTaskCompleted", &answer->base,
+                        API_TYPE(respond_query_task_completed_response), &response));
+}
+
+static void
+query_worker_main(void *argument)
+{
+    struct query_worker *worker = argument;
+    struct load_clients *clients = load_clients_new(&worker->scene->sim);
+    while (!worker->is_stopping) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {
+            .clients = clients, .host = worker->cluster, .arena = arena, .is_worker = true};
+        API(PollForDecisionTaskRequest) *request =
+            message_new(arena, API_TYPE(poll_for_decision_task_request));
+        API(PollForDecisionTaskResponse) *task = NULL;
+        request->domain = DOMAIN;
+        request->task_list = message_new(arena, API_TYPE(task_list));
+        request->task_list->name = "list";
+        fiber_set_deadline(clock_monotonic() + 5 * NS_PER_S);
+        EXPECT_OK(load_send(&call, WORKER_API "PollForDecisionTask", &request->base,
+                            API_TYPE(poll_for_decision_task_response), (ProtobufCMessage **)&task));
+        if (task->task_token.len > 0)
+            serve_task(worker, &call, task);
+    }
+    load_clients_free(clients);
+    worker->is_over = true;
+}
+
+static const char *
+who_answers(struct scene *scene, bool is_strong)
+{
+    API(QueryWorkflowRequest) *request =
+        message_new(scene->arena, API_TYPE(query_workflow_request));
+    API(QueryWorkflowResponse) *response;
+    request->domain = DOMAIN;
+    request->workflow_execution = execution(scene, "wf");
+    request->query = message_new(scene->arena, API_TYPE(workflow_query));
+    request->query->query_type = "who";
+    if (is_strong)
+        request->query_consistency_level = STRONG;
+    fiber_set_deadline(clock_monotonic() + 10 * NS_PER_S);
+    EXPECT_OK(
+        SEND(scene, WORKFLOW_API "QueryWorkflow", request, query_workflow_response, &response));
+    fiber_set_deadline(NEVER);
+    return arena_text_of(scene->arena, presence_read_bytes(response->query_result->data));
+}
+
+static void
+signal_with_start(struct scene *scene, const char *request_id)
+{
+    API(SignalWithStartWorkflowExecutionRequest) *request =
+        message_new(scene->arena, API_TYPE(signal_with_start_workflow_execution_request));
+    API(SignalWithStartWorkflowExecutionResponse) *response;
+    request->start_request = make_start(scene, "counted", request_id);
+    request->signal_name = "go";
+    EXPECT_OK(SEND(scene, WORKFLOW_API "SignalWithStartWorkflowExecution", request,
+                   signal_with_start_workflow_execution_response, &response));
+}
+
+static size_t
+count_signals(const API(History) *history)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < history->n_events; i++)
+        count += history->events[i]->attributes_case ==
+                 API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES);
+    return count;
+}
+
+/* All calls come to cluster1, where the domain is passive; each cluster has a worker. */
+static void
+redirected(struct scene *scene)
+{
+    register_domain(scene, NULL, 0);
+    struct query_worker workers[2] = {{.scene = scene, .cluster = 0},
+                                      {.scene = scene, .cluster = 1}};
+    for (int i = 0; i < 2; i++)
+        fiber_start("worker", query_worker_main, &workers[i]);
+    EXPECT_OK(try_start(scene, "wf"));
+    scene_sleep(scene, 3 * NS_PER_S); /* decided, and told to the other cluster */
+    size_t events;
+    EXPECT_EQ(writer_at(scene, 1, "wf", &events), 0);
+    EXPECT_EQ(events, 4);
+    EXPECT_TEXT(who_answers(scene, false), "cluster1");
+    EXPECT_TEXT(who_answers(scene, true), "cluster0");
+    signal_with_start(scene, FIRST_ID);
+    signal_with_start(scene, SECOND_ID);
+    API(History) *history;
+    EXPECT_OK(try_history(scene, "counted", true, &history));
+    EXPECT_EQ(count_signals(history), 2);
+    for (int i = 0; i < 2; i++) {
+        workers[i].is_stopping = true;
+        while (!workers[i].is_over)
+            scene_sleep(scene, 100 * NS_PER_MS);
+    }
+}
+
+TEST(forward, a_passive_cluster_passes_starts_on_and_its_worker_answers_queries, "E-027")
+{
+    run_scene(
+        &(struct scene){.dynamic = "history.EnableConsistentQueryByDomain: [{value: true}]\n"}, 2,
+        redirected);
+}
+
 /* --- no circles, no hanging ---- */
 
 static void

@@ -215,6 +215,10 @@ client_step(struct ndc_load *load, struct load_clients *clients)
         ndc_resend(load, clients, wish.entry);
         return;
     }
+    if (what == 6 && entropy_below(3) == 0) {
+        ndc_rebuild(load, clients, wish.entry);
+        return;
+    }
     wish.which = (unsigned)entropy_below(WORKFLOW_SIGNALS_FEW);
     wish.send = send_signal;
     if (what == 9 && wish.entry->fate == FATE_CANCEL)

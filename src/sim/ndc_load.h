@@ -6,27 +6,33 @@
  * answers, also to two clusters at once that do not hear of each other: then both take calls, and
  * histories part. The ledger, outside of every host, holds what was acknowledged.
  *
- * Checkers (ndc_verify.c), once all is healed and nobody moves the domain any more:
- *   1. every workflow ends, and every cluster shows the same current run of each id, closed, and
- *      the same history of each run, to the byte;
- *   2. versions in a history never fall, and ids have no gap;
+ * Some reset workflows to a decision of the history that they read, slowly, page by page; operators
+ * have events fetched again and runs made anew from their histories, at any cluster.
+ *
+ * Checkers (ndc_verify.c, ndc_check.c), once all is healed and nobody moves the domain any more:
+ *   1. every workflow and every child ends, and every cluster shows the same current run of each
+ *      id, closed, and the same history of each run, to the byte;
+ *   2. versions in a history never fall, and ids have no gap, also over the pages of one read;
  *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in the
- *      history of a run of its workflow id: what was on one that lost was applied again;
+ *      history of a run of its workflow id: what was on one that lost was applied again, once, or
+ *      is in the report where no run could take it; so is every cancel request and termination;
  *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
- *   5. no cluster lists an open run in the end, and no message is left in a dead letter queue.
+ *   5. no timer fires early;
+ *   6. every run is, in every cluster, what its history says (run_checksum), and the same;
+ *   7. no cluster lists an open run in the end, and no message is left in a dead letter queue.
  *
  * Of graceful failovers (ndc_grace.c), if none of them ran out of time and none was by force:
- *   6. every one of them is complete, as the history of failovers says; no branch ever forked, no
+ *   8. every one of them is complete, as the history of failovers says; no branch ever forked, no
  *      run gave way to another: no old version was ever written behind a marker;
- *   7. a cluster that took a signal has the signal that its sender knew to be taken before.
+ *   9. a cluster that took a signal has the signal that its sender knew to be taken before.
  * If some did: their reports name the shards that were missing.
  *
  * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
- *   8. what a cluster shows of an attribute is active where its version says, and the version never
+ *  10. what a cluster shows of an attribute is active where its version says, and the version never
  *      falls; in the end all clusters show the same, and nothing moved that nobody asked to move;
- *   9. a run belongs to what its start named, or to the region of the cluster that was asked, never
+ *  11. a run belongs to what its start named, or to the region of the cluster that was asked, never
  *      to that of another one; so do the runs after it;
- *  10. every event of a run has a version that its own attribute had: no other one's move moves it,
+ *  12. every event of a run has a version that its own attribute had: no other one's move moves it,
  *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
@@ -121,6 +127,9 @@ void ndc_reset(struct ndc_load *load, struct load_clients *clients,
                const struct workflow_entry *entry);
 void ndc_resend(struct ndc_load *load, struct load_clients *clients,
                 const struct workflow_entry *entry);
+/* Replaces the run by what its history says. Yields. */
+void ndc_rebuild(struct ndc_load *load, struct load_clients *clients,
+                 const struct workflow_entry *entry);
 void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
 void ndc_activity_main(void *part);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
@@ -150,4 +151,27 @@ ndc_resend(struct ndc_load *load, struct load_clients *clients, const struct wor
                   ADMIN_TYPE(resend_replication_tasks_response), &response);
     if (err == NULL)
         world_mark(load->sim->world, "events_fetched_again");
+}
+
+/* --- runs made anew ---- */
+
+/* At any cluster, whatever the run is there just now: refusals are fine. */
+void
+ndc_rebuild(struct ndc_load *load, struct load_clients *clients, const struct workflow_entry *entry)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct load_call call = {
+        .clients = clients, .host = (unsigned)entropy_below(load->sim->count), .arena = arena};
+    STORE_API(RebuildRunRequest) *request =
+        message_new(arena, &cadenza__admin__v1__rebuild_run_request__descriptor);
+    STORE_API(RebuildRunResponse) *response = NULL;
+    request->domain = NDC_DOMAIN;
+    request->workflow_execution = workflow_execution(arena, entry->id, "");
+    fiber_set_deadline(clock_monotonic() + READ_TIMEOUT);
+    struct error *err = load_send(&call, "/cadenza.admin.v1.RunsAPI/RebuildRun", &request->base,
+                                  &cadenza__admin__v1__rebuild_run_response__descriptor,
+                                  (ProtobufCMessage **)&response);
+    if (err == NULL && strcmp(response->old_checksum, response->new_checksum) != 0)
+        verdict_violate(&load->verdict, "%s: in cluster%u it was not what its history says",
+                        entry->id, call.host);
 }

@@ -3,6 +3,7 @@
 
 #include "route/route.h"
 #include "sim/script.h"
+#include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/thrift.h"
 
 #define TASK(name)  ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_##name)
@@ -288,6 +289,92 @@ play_raw_branches(struct script *script)
 TEST(peers_script, a_raw_history_reads_over_a_fork, "E-021")
 {
     script_play(2, 0, play_raw_branches);
+}
+
+/* --- all that a cluster of Cadence's own asks of another one ---- */
+
+/* What clients did there to a history that lost; the events as Cadence has them. */
+static void
+ask_reapply(struct script *script, const char *run_id, API(DataBlob) *events)
+{
+    ADMIN(ReapplyEventsRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(reapply_events_request));
+    ADMIN(ReapplyEventsResponse) *response = NULL;
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = "w";
+    request->workflow_execution->run_id = (char *)run_id;
+    request->events = events;
+    EXPECT_OK(
+        script_admin(script, 0, "ReapplyEvents", request, reapply_events_response, &response));
+}
+
+static void
+ask_of_domains(struct script *script)
+{
+    ADMIN(GetDomainReplicationMessagesRequest) *changes =
+        message_new(script->arena, ADMIN_TYPE(get_domain_replication_messages_request));
+    ADMIN(GetDomainReplicationMessagesResponse) *told = NULL;
+    struct maybe_int64 begin = {.is_set = true, .value = 0};
+    changes->last_retrieved_message_id = presence_make_int64(script->arena, begin);
+    changes->last_processed_message_id = presence_make_int64(script->arena, begin);
+    changes->cluster_name = "cluster2";
+    EXPECT_OK(script_admin(script, 0, "GetDomainReplicationMessages", changes,
+                           get_domain_replication_messages_response, &told));
+    EXPECT(told->messages != NULL && told->messages->n_replication_tasks > 0);
+    API(DescribeDomainRequest) *describe =
+        message_new(script->arena, API_TYPE(describe_domain_request));
+    API(DescribeDomainResponse) *described = NULL;
+    describe->describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
+    describe->name = SCRIPT_DOMAIN;
+    EXPECT_OK(script_call(script, 0, "DomainAPI/DescribeDomain", describe, describe_domain_response,
+                          &described));
+    EXPECT_TEXT(described->domain->id, script->domain_id);
+}
+
+static void
+ask_dead_letter(struct script *script, const char *run_id)
+{
+    ADMIN(GetDLQReplicationMessagesRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(get_dlqreplication_messages_request));
+    ADMIN(GetDLQReplicationMessagesResponse) *response = NULL;
+    ADMIN(ReplicationTaskInfo) *info =
+        message_new(script->arena, ADMIN_TYPE(replication_task_info));
+    info->domain_id = (char *)script->domain_id;
+    info->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
+    info->workflow_execution->workflow_id = "w";
+    info->workflow_execution->run_id = (char *)run_id;
+    info->first_event_id = 1;
+    info->next_event_id = 3;
+    info->version = script_history(script, 0, "w", "")->events[0]->version;
+    request->task_infos = &info;
+    request->n_task_infos = 1;
+    EXPECT_OK(script_admin(script, 0, "GetDLQReplicationMessages", request,
+                           get_dlqreplication_messages_response, &response));
+    EXPECT_EQ(response->n_replication_tasks, 1);
+}
+
+/* The test asks in the name of cluster 2, which is away, as a cluster of the Go server does. */
+static void
+play_calls(struct script *script)
+{
+    script_crash(script, 2);
+    const char *run_id = script_start(script, 0, "w");
+    EXPECT_OK(script_signal(script, 0, "w", "s"));
+    ADMIN(ReplicationMessages) *all = script_messages(script, 0, "cluster2", shard_of("w"), -1);
+    EXPECT_EQ(all->n_replication_tasks, 2);
+    EXPECT_EQ(count_raw(script, raw_request(script, run_id)), 2);
+    EXPECT(script_describe(script, 0, "w") != NULL);
+    ask_of_domains(script);
+    ask_dead_letter(script, run_id);
+    size_t before = script_history(script, 0, "w", "")->n_events;
+    ask_reapply(script, run_id, all->replication_tasks[1]->history_task_v2_attributes->events);
+    EXPECT(script_history(script, 0, "w", "")->n_events >= before);
+}
+
+TEST(peers_script, what_a_cluster_of_cadence_asks_is_answered, "J-013")
+{
+    script_play(3, 0, play_calls);
 }
 
 /* --- operators ---- */

@@ -163,9 +163,10 @@ play(const struct script_stage *stage, unsigned domain_clusters, const char *con
 {
     struct sim sim;
     unsigned clusters = stage->clusters;
-    sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
     const struct script_attributes *attributes =
         stage->attributes == NULL ? &no_attributes : stage->attributes;
+    sim_open_group(&sim, &(struct world_options){.seed = test_seed(attributes->seed_index)},
+                   clusters, 2);
     struct script script = {.sim = &sim,
                             .run = stage->run,
                             .stage = stage,

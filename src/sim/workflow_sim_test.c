@@ -278,7 +278,7 @@ usual_storm(uint64_t seed)
     };
 }
 
-TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crashes)
+TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crashes, "J-017")
 {
     uint64_t counts[array_length(marks)] = {0}, workflows = 0, repeats = 0, dropped = 0;
     uint64_t queries = 0, answered = 0;

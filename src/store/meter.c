@@ -66,6 +66,7 @@ static const char *const reads[ROW_KIND_END] = {
     [ROW_AUDIT] = "GetAuditRecords",
     [ROW_DIVERGENCE] = "GetWorkflowExecution",
     [ROW_DOMAIN_DRAIN] = "GetDomain",
+    [ROW_ENTITY] = "GetDomain",
 };
 
 static struct meter_series

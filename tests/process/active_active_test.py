@@ -218,15 +218,15 @@ async def aside(function, *arguments):
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
-@support.proves("G-008", "G-010", "G-014", "G-016", "G-028", "G-029", "G-050")
-def test_two_cities_move_and_only_their_workflows_go_along(binary, folder):
-    moved = {"c0": "cluster1", "c4": "cluster2"}
+def move_cities(binary, folder, moved, asked, *flags):
+    """Workflows in all cities; some cities move, asked of one cluster; only their workflows go along."""
     each = WORKFLOWS // len(CITIES)
 
     def move(clusters):
-        """The real command line, asked of a cluster that neither loses nor gets the first city."""
+        """By the real command line."""
         before = homes(clusters[0])
-        cadence(clusters[2], "failover", "--active_clusters", "city.c0:cluster1,city.c4:cluster2")
+        wanted = ",".join(f"city.{city}:{cluster}" for city, cluster in moved.items())
+        cadence(clusters[asked], "failover", "--active_clusters", wanted, *flags)
         until_homes(clusters, moved)
         after = homes(clusters[0])
         assert {c: after[c] for c in CITIES if c not in moved} == {
@@ -271,21 +271,34 @@ def test_two_cities_move_and_only_their_workflows_go_along(binary, folder):
     def look(clusters):
         shown = json.loads(cadence(clusters[1], "describe", "--print_json"))
         scope = shown["replicationConfiguration"]["activeClusters"]["attributeScopes"]["city"]
-        assert scope["clusterAttributes"]["c4"]["activeClusterName"] == "cluster2", shown
+        city, target = next(iter(moved.items()))
+        assert scope["clusterAttributes"][city]["activeClusterName"] == target, shown
         table = cadenza(binary, clusters[2], "domain", "describe", "--domain", DOMAIN)
-        assert "city.c0" in table and "cluster1" in table, table
+        assert f"city.{city}" in table and target in table, table
         one = cadenza(
             binary,
             clusters[0],
             *("domain", "list-failover-history", "--domain", DOMAIN),
-            *("--cluster_attribute", "city.c4", "--format", "json"),
+            *("--cluster_attribute", f"city.{city}", "--format", "json"),
         )
         assert len(json.loads(one)) == 1, one
+        assert ("GRACEFUL" in one.upper()) == bool(flags), one
 
     with group_test.group(binary, folder, 3) as clusters:
         register(clusters)
         asyncio.run(work(clusters, [Side(cluster) for cluster in clusters]))
         look(clusters)
+
+
+@support.proves("G-008", "G-010", "G-014", "G-016", "G-028", "G-029", "G-050")
+def test_two_cities_move_and_only_their_workflows_go_along(binary, folder):
+    # asked of a cluster that neither loses nor gets the first city
+    move_cities(binary, folder, {"c0": "cluster1", "c4": "cluster2"}, 2)
+
+
+def test_two_cities_move_gracefully_and_the_others_do_not_notice(binary, folder):
+    moved = {"c0": "cluster1", "c3": "cluster1"}
+    move_cities(binary, folder, moved, 1, "--failover_timeout_seconds", "120")
 
 
 @support.proves("G-057", "G-058")

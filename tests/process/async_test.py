@@ -64,6 +64,7 @@ def first_event(stub, workflow_id, domain="d"):
     return page.history.events[0].workflow_execution_started_event_attributes
 
 
+@support.proves("J-028")
 def test_the_cli_sets_the_queue_of_a_domain(binary, folder):
     with support.Server(binary, folder / "data") as server:
         open_domain(server)

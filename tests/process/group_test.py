@@ -281,6 +281,28 @@ def test_a_peer_that_was_down_catches_up_after_its_restart(binary, folder):
             support.wait_until(lambda: versions(cluster, domain.id) == [2, 10], "the history")
 
 
+@support.proves("J-006")
+def test_a_cluster_that_is_not_enabled_is_not_asked_and_takes_no_domain(binary, folder):
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    cluster = Cluster(binary, folder, 0, ports)
+    config = folder / "cluster0.yaml"
+    enabled, text = "enabled: true", config.read_text()
+    at = text.index(enabled, text.index("cluster1:"))
+    with cluster:  # nobody runs the other one
+        register([cluster], "d")
+        support.wait_until(lambda: "cannot be followed" in cluster.text(), "it to be missed")
+        cluster.stop()
+    config.write_text(text[:at] + "enabled: false" + text[at + len(enabled) :])
+    with cluster:
+        for _ in range(3):
+            with contextlib.suppress(grpc.RpcError):
+                cluster.failover("d", "cluster1")
+                raise AssertionError("a domain went to a cluster that is not enabled")
+            time.sleep(0.5)
+        assert cluster.active("d") == "cluster0"
+        assert "cannot be followed" not in cluster.text()
+
+
 def test_a_deleted_domain_is_gone_everywhere_also_where_nobody_was_told(binary, folder):
     with group(binary, folder, 2) as (one, other):
         register([one, other], "orders")

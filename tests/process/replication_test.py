@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import statistics
 import sys
@@ -308,6 +309,7 @@ def test_queries_are_answered_in_both_clusters_before_and_after_a_failover(binar
         asyncio.run(work(clusters, sides))
 
 
+@support.proves("J-012")
 def test_what_both_sides_of_a_cut_took_is_in_both_clusters_afterwards(binary, folder):
     ports = [(support.free_port(), support.free_port()) for _ in range(2)]
     proxies = [Proxy(grpc_port) for grpc_port, _ in ports]
@@ -375,32 +377,130 @@ def test_how_fast_a_failover_is(binary, folder):
     assert max(times) < 10_000
 
 
+def start_until(side, stop, taken):
+    """Starts workflows as fast as answers come, and notes when each was taken."""
+    while not stop.is_set():
+        workflow_id = str(uuid.uuid4())
+        try:
+            side.start(workflow_id)
+        except grpc.RpcError:
+            continue
+        taken.append((time.monotonic(), workflow_id))
+
+
+def test_how_long_both_clusters_take_starts_or_neither(binary, folder):
+    """Prints for how long starts are taken under both versions of a failover, or under none."""
+    both, neither = [], []
+    with two_clusters(binary, folder) as (clusters, sides):
+        for number in range(FAILOVERS):
+            target = 1 - number % 2
+            taken, stop = [], threading.Event()
+            threads = [
+                threading.Thread(target=start_until, args=(side, stop, taken)) for side in sides
+            ]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.3)
+            clusters[target].failover(DOMAIN, clusters[target].name)
+            time.sleep(0.5)
+            stop.set()
+            for thread in threads:
+                thread.join()
+            times = {}
+            for moment, workflow_id in taken:
+                until_same(sides, workflow_id)
+                times.setdefault(sides[0].history(workflow_id)[0].version, []).append(moment)
+            assert len(times) == 2, times.keys()
+            last, first = max(times[min(times)]), min(times[max(times)])
+            both.append(max(0, last - first) * 1e3)
+            neither.append(max(0, first - last) * 1e3)
+    print(
+        f"    starts are taken by both clusters: median {statistics.median(both):.1f} ms, "
+        f"longest {max(both):.1f} ms; by neither: median {statistics.median(neither):.1f} ms, "
+        f"longest {max(neither):.1f} ms"
+    )
+    assert max(both) < 10_000 and max(neither) < 10_000
+
+
+@contextlib.contextmanager
+def paced_signals(side, rate):
+    """Signals other workflows, so many a second; yields a list of what was answered."""
+    names = [f"paced{number}" for number in range(20)]
+    for name in names:
+        side.start(name)
+    answered, stop = [], threading.Event()
+
+    def pace():
+        begin, sent = time.monotonic(), 0
+        while not stop.is_set():
+            due = int((time.monotonic() - begin) * rate)
+            for number in range(sent, due):
+                side.workflows.SignalWorkflowExecution.future(
+                    workflow_api.SignalWorkflowExecutionRequest(
+                        domain=DOMAIN,
+                        workflow_execution=common_pb2.WorkflowExecution(
+                            workflow_id=names[number % len(names)]
+                        ),
+                        signal_name="paced",
+                    ),
+                    timeout=support.LIMIT,
+                ).add_done_callback(lambda call: answered.append(time.monotonic()))
+            sent = due
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=pace)
+    thread.start()
+    try:
+        yield answered
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_how_far_a_cluster_is_behind(binary, folder):
     """Prints the time from the answer of a signal in one cluster to its event in the other."""
-    lags = []
     with two_clusters(binary, folder) as (_, sides):
-        run_id = sides[0].start("w")
-        support.wait_until(lambda: sides[1].history("w"), "the run to be there")
+        measure_lags(sides, LAGS, "alone")
+
+
+def measure_lag_under_load(binary, folder):
+    """The same beside LAG_RATE signals a second; for benches, on a quiet machine."""
+    rate = int(os.environ.get("LAG_RATE", "0"))
+    with two_clusters(binary, folder) as (_, sides), paced_signals(sides[0], rate) as answered:
+        begin, before = time.monotonic(), len(answered)
+        measure_lags(sides, LAGS, "under load")
+        seconds = time.monotonic() - begin
+        print(f"    beside {(len(answered) - before) / seconds:.0f} events/s")
+
+
+if os.environ.get("LAG_RATE"):
+    test_lag_under_load = measure_lag_under_load
+
+
+def measure_lags(sides, count, what):
+    lags = []
+    run_id = sides[0].start("w")
+    support.wait_until(lambda: sides[1].history("w"), "the run to be there")
+    next_id = len(sides[1].history("w")) + 1
+    for number in range(count):
+        waiting = sides[1].workflows.GetWorkflowExecutionHistory.future(
+            workflow_api.GetWorkflowExecutionHistoryRequest(
+                domain=DOMAIN,
+                workflow_execution=common_pb2.WorkflowExecution(workflow_id="w", run_id=run_id),
+                wait_for_new_event=True,
+                history_event_filter_type=history_pb2.EVENT_FILTER_TYPE_ALL_EVENT,
+                next_page_token=last_token(sides[1], run_id, next_id),
+            ),
+            timeout=support.LIMIT,
+        )
+        sides[0].signal("w", f"s{number}")
+        begin = time.monotonic()
+        waiting.result()
+        lags.append((time.monotonic() - begin) * 1e3)
         next_id = len(sides[1].history("w")) + 1
-        for number in range(LAGS):
-            waiting = sides[1].workflows.GetWorkflowExecutionHistory.future(
-                workflow_api.GetWorkflowExecutionHistoryRequest(
-                    domain=DOMAIN,
-                    workflow_execution=common_pb2.WorkflowExecution(workflow_id="w", run_id=run_id),
-                    wait_for_new_event=True,
-                    history_event_filter_type=history_pb2.EVENT_FILTER_TYPE_ALL_EVENT,
-                    next_page_token=last_token(sides[1], run_id, next_id),
-                ),
-                timeout=support.LIMIT,
-            )
-            sides[0].signal("w", f"s{number}")
-            begin = time.monotonic()
-            waiting.result()
-            lags.append((time.monotonic() - begin) * 1e3)
-            next_id = len(sides[1].history("w")) + 1
     lags.sort()
     print(
-        f"    seen in the other cluster after: median {statistics.median(lags):.1f} ms, "
+        f"    seen in the other cluster after ({what}): median {statistics.median(lags):.1f} ms, "
         f"99 % {lags[int(len(lags) * 0.99) - 1]:.1f} ms"
     )
     assert statistics.median(lags) < 1000

@@ -6,9 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import grpc
 from cadence.api.v1 import service_domain_pb2 as domain_api, service_domain_pb2_grpc as domain_stub
+from cadence.api.v1 import service_worker_pb2 as worker_api, service_worker_pb2_grpc as worker_stub
+from cadence.api.v1 import tasklist_pb2
 from google.protobuf import duration_pb2
 
 import support
@@ -109,6 +112,32 @@ def test_calls_in_progress_end_before_it_stops(binary, folder):
             assert len(names(server)) >= done > 0
 
 
+@support.proves("J-019")
+def test_it_says_that_it_stops_then_ends_polls_then_stops(binary, folder):
+    settings = folder / "dynamic.yaml"
+    settings.write_text("frontend.shutdownDrainDuration:\n- value: 2s\n")
+    with support.Server(binary, folder / "data", "--dynamic-config", str(settings)) as server:
+        register(server, "d")
+        poll = worker_stub.WorkerAPIStub(grpc.insecure_channel(server.grpc))
+        poll = poll.PollForDecisionTask.future(
+            worker_api.PollForDecisionTaskRequest(
+                domain="d", task_list=tasklist_pb2.TaskList(name="l"), identity="w"
+            ),
+            timeout=support.LIMIT,
+        )
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        support.wait_until(
+            lambda: "ShuttingDown" in support.run(binary, "health", "--address", server.grpc)[1],
+            "health to fail",
+        )
+        register(server, "still-served")
+        assert not poll.done()
+        assert not poll.result(support.LIMIT).task_token
+        assert server.process.wait(support.LIMIT) == 0
+        assert time.monotonic() - began > 1.9
+
+
 def test_a_second_process_on_the_same_folder_is_refused(binary, folder):
     with support.Server(binary, folder / "data") as server:
         code, text = fails_to_start(binary, folder / "data")
@@ -116,6 +145,7 @@ def test_a_second_process_on_the_same_folder_is_refused(binary, folder):
         register(server, "still-works")
 
 
+@support.proves("J-003")
 def test_another_shard_count_or_cluster_name_is_refused(binary, folder):
     with support.Server(binary, folder / "data") as server:
         server.stop()

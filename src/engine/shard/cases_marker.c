@@ -24,6 +24,8 @@ drain_to(struct rig *rig, struct domains *domains, int cluster)
     drain->source_cluster = record->domain->active_cluster_name;
     drain->failover_version = after;
     drain->previous_failover_version = before;
+    drain->waits_for = &drain->source_cluster;
+    drain->n_waits_for = 1;
     record->domain->active_cluster_name = (char *)sample_names[cluster];
     record->domain->failover_version = after;
     record->previous_failover_version = before;

@@ -115,7 +115,7 @@ figures_init(struct shard *shard)
                         "Rows that no cluster works off: their domain does not say where their run "
                         "is active.",
                         NULL);
-    figures->markers_failed = metrics_counter(metrics, "failover_marker_insert_failures",
+    figures->markers_failed = metrics_counter(metrics, "cadence_failover_marker_insert_failures",
                                               "Markers of failovers that were put later.", NULL);
     figures->domains = map_new();
     figures->arena = arena_new(0);

@@ -217,6 +217,57 @@ SCENE(a_closed_run_is_reset_to_take_the_signals_of_what_lost, "E-050")
     close_engine(rig, engine);
 }
 
+/* Children that go on without it keep a closed run from being reset: the signal stays in the
+ * report, and nobody tries for ever. */
+SCENE(signals_for_a_closed_run_that_cannot_be_reset_stay_in_the_report)
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won, child = feed_begin(rig, "child", "");
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    won.child = &child;
+    feed_send(&won, 2, "b");
+    feed_send(&won, 2, "ci");
+    feed_send(&won, 2, "dI");
+    feed_send(&won, 2, "b");
+    feed_send(&won, 2, "cE");
+    feed_move(rig, EAST);
+    feed_send(&feed, 1, "bg");
+    rig_sleep(600 * NS_PER_S);
+    struct run_key current = current_of(&feed);
+    EXPECT(!feed_look(rig, &current).is_open);
+    EXPECT_EQ(count_signals(rig, &current), 0);
+    EXPECT_EQ(rig_rows(rig, ROW_DIVERGENCE), 1);
+    close_engine(rig, engine);
+}
+
+/* While a graceful failover is on its way to this cluster nothing comes again, here or elsewhere;
+ * when it has ended, it does. */
+SCENE(nothing_comes_again_while_the_domain_is_pending_active, "E-052")
+{
+    struct sent sent;
+    struct engine *engine = open_engine(rig, &sent);
+    struct feed feed = feed_begin(rig, "wf", ""), won;
+    feed_send(&feed, 1, "sd");
+    won = feed;
+    feed_send(&won, 2, "b");
+    feed_move(rig, EAST);
+    /* As the record is until all has come that the other cluster still wrote. */
+    STORED(DomainRecord) *record =
+        (STORED(DomainRecord) *)domains_find_name(rig->domains, "moving")->record;
+    record->failover_end_time = INT64_MAX;
+    feed_send(&feed, 1, "g");
+    rig_sleep(60 * NS_PER_S);
+    EXPECT_EQ(count_signals(rig, &feed.key), 0);
+    EXPECT_EQ(sent.calls, 0);
+    EXPECT(rig_rows(rig, ROW_TRANSFER) > 0); /* not forgotten */
+    record->failover_end_time = 0;
+    rig_wait(count_signals(rig, &feed.key) == 1);
+    EXPECT_EQ(sent.calls, 0);
+    close_engine(rig, engine);
+}
+
 SCENE(signals_for_a_closed_run_that_had_no_decision_are_dropped, "E-050")
 {
     struct sent sent;

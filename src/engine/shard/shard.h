@@ -216,6 +216,15 @@ struct shard_mended {
 };
 must_use struct error *shard_mend(struct shard *shard, const struct run_key *key,
                                   struct arena *arena, struct shard_mended *mended);
+/* Replaces an open run by what its history says (rebuild.c). On the shard's loop. Yields. Errors:
+ * ERR_ENTITY_NOT_EXISTS; ERR_BAD_REQUEST, it is closed; ERR_SERVICE_BUSY, not now; ERR_CORRUPT, its
+ * history does not fit. */
+struct run_rebuilt {
+    const char *run_id;
+    uint64_t before, after; /* run_checksum */
+};
+must_use struct error *shard_rebuild(struct shard *shard, const struct run_key *key,
+                                     struct arena *arena, struct run_rebuilt *outcome);
 /* Takes in a batch that another cluster decided: see engine/foreign.h. On the shard's loop. Yields.
  * Errors: ERR_BAD_REQUEST, it can be of no history here; ERR_ENTITY_NOT_EXISTS (no such domain);
  * those of a step. */
