@@ -2,6 +2,7 @@
  * look. */
 #include "access/access.h"
 #include "api/archived.h"
+#include "api/entity.h"
 #include "api/inside.h"
 #include "api/needed.h"
 #include "domain/active.h"
@@ -177,6 +178,8 @@ api_update_domain(struct rpc_call *call)
     struct graceful_request graceful = graceful_of_update(request);
     if (err == NULL)
         err = needed_check_update(call, request);
+    if (err == NULL)
+        err = entity_check_scopes(call, request->name, request->active_clusters);
     if (err == NULL)
         err = graceful_check(call, &graceful);
     if (err != NULL)

@@ -4,6 +4,8 @@
 #define CADENZA_API_ENTITY_H
 
 #include "rpc/service.h"
+#include "uber/cadence/api/v1/domain.pb-c.h"
+#include "wire/names.h"
 
 #define HEADER_LOOKUP_SOURCE "active-region.lookup-source"
 #define HEADER_LOOKUP_KEY    "active-region.lookup-key"
@@ -18,6 +20,11 @@ struct api;
  * is not known), ERR_LIMIT_EXCEEDED (too many entities), ERR_UNAVAILABLE (the primary cluster had
  * to be asked). */
 must_use struct error *entity_policy(struct rpc_call *call, bool *is_changed);
+
+/* Would the update give a domain that follows entities of a type attributes with the type as their
+ * scope? Then runs of entities would have two homes. Error: ERR_BAD_REQUEST. No yield. */
+must_use struct error *entity_check_scopes(struct rpc_call *call, const char *domain_name,
+                                           const API(ActiveClusters) *asked);
 
 /* Makes the row in the primary cluster, unless there is one, and takes it over. Yields. */
 must_use struct error *entity_create(struct api *api, const char *type, const char *key,

@@ -152,3 +152,23 @@ entity_policy(struct rpc_call *call, bool *is_changed)
     *is_changed = true;
     return NULL;
 }
+
+struct error *
+entity_check_scopes(struct rpc_call *call, const char *domain_name,
+                    const API(ActiveClusters) *asked)
+{
+    const struct api *api = api_of(call);
+    const struct domain *domain = domains_find_name(api->options.domains, domain_name);
+    size_t count =
+        asked == NULL || domain == NULL ? 0 : asked->n_active_clusters_by_cluster_attribute;
+    for (size_t i = 0; i < count; i++) {
+        const char *scope = asked->active_clusters_by_cluster_attribute[i]->key;
+        if (entity_types_find(api->options.entity_types, scope) != NULL &&
+            domain_uses_entities(domain, scope))
+            return error_new(call->arena, ERR_BAD_REQUEST,
+                             "Domain %s follows the entities of type '%s'; use 'cadenza admin "
+                             "entity set' to say where one is.",
+                             domain_name, scope);
+    }
+    return NULL;
+}

@@ -185,7 +185,7 @@ find_followed(const struct domains *domains, const struct domain *domain,
               const struct cluster_attribute *attribute)
 {
     bool is_followed = attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
-                       domain_uses_entities(domain, attribute->scope);
+                       domain_resolves_entities(domain, attribute->scope);
     return is_followed ? domains_find_entity(domains, attribute->scope, attribute->name) : NULL;
 }
 

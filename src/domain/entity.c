@@ -136,6 +136,13 @@ find_scope(const struct domain *domain, const char *scope)
 }
 
 bool
+domain_resolves_entities(const struct domain *domain, const char *type)
+{
+    bool has_places = find_scope(domain, SCOPE_REGION) != NULL || !domain_is_active_active(domain);
+    return has_places && find_scope(domain, type) == NULL;
+}
+
+bool
 domain_uses_entities(const struct domain *domain, const char *type)
 {
     return find_scope(domain, SCOPE_REGION) != NULL && find_scope(domain, type) == NULL;

@@ -7,7 +7,7 @@
  * (type, key) is the attribute of that scope and name, active where the domain's attribute of the
  * entity's region is. That attribute is never stored, since there may be 100,000 entities in every
  * domain: it follows from the row and from the record of the domain, and so does its failover
- * version (docs/design/021-entities.md):
+ * version (docs/design/022-entities.md):
  *
  *     row version * (increment << 24) + version of the domain's region
  *
@@ -55,8 +55,11 @@ struct slice entity_name_into(const char *type, const char *key, char *room, siz
  * such region. */
 struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,
                                     const struct cluster_group *group);
-/* Does the domain follow entities of a type? It has regions, and no attributes of its own with the
- * type as their scope. */
+/* Do runs of the domain that belong to entities of a type go where these are? It has no attributes
+ * of its own with the type as their scope; and it has regions, or none any more: then the domain
+ * itself stands in for its regions (active.h), with a version that is above theirs. */
+bool domain_resolves_entities(const struct domain *domain, const char *type);
+/* May new runs belong to them? It has regions now. */
 bool domain_uses_entities(const struct domain *domain, const char *type);
 
 /* --- deciding: what becomes of a row --------------------------------------------------------- */

@@ -189,6 +189,36 @@ TEST(entity, nobody_is_active_in_a_region_that_the_domain_does_not_have)
     domain_drop(domain);
 }
 
+/* The domain goes back to one active cluster, at a version above those of its regions: runs of
+ * entities go on there, with a higher version; and with a higher one again when regions return. */
+TEST(entity, when_a_domain_gives_up_its_regions_its_entities_are_where_it_is)
+{
+    scoped(table_drop) struct table *table = table_new(0);
+    EXPECT_OK(wish_for(table, ENTITY_SET, "us-east"));
+    struct domain *regions = domain_with(SEED_DOMAIN, table->arena);
+    STORED(DomainRecord) record = *regions->record;
+    API(Domain) shown = *record.domain;
+    record.domain = &shown;
+    record.removed_attributes = shown.active_clusters;
+    shown.active_clusters = NULL;
+    shown.failover_version = 100;
+    struct domain *plain = domain_from_record(&record);
+    struct domain *again = domain_with("region.us-east:cluster2=104", table->arena);
+    struct active_cluster first = entity_active(table->seattle, regions, &table->group);
+    struct active_cluster second = entity_active(table->seattle, plain, &table->group);
+    struct active_cluster third = entity_active(table->seattle, again, &table->group);
+    EXPECT(domain_resolves_entities(plain, "user-location"));
+    EXPECT(!domain_uses_entities(plain, "user-location"));
+    EXPECT_TEXT(first.cluster_name, "cluster3");
+    EXPECT_TEXT(second.cluster_name, "cluster0");
+    EXPECT_TEXT(third.cluster_name, "cluster2");
+    EXPECT(first.failover_version < second.failover_version);
+    EXPECT(second.failover_version < third.failover_version);
+    domain_drop(regions);
+    domain_drop(plain);
+    domain_drop(again);
+}
+
 TEST(entity, a_domain_with_a_scope_of_that_name_does_not_use_the_entities)
 {
     scoped(table_drop) struct table *table = table_new(0);

@@ -126,15 +126,16 @@ change_from_entities(struct entity *const *found, size_t count, struct arena *ar
     change->format = DOMAIN_CHANGE_FORMAT;
     change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
     change->is_replicated = true;
-    change->entities = arena_zalloc(arena, count, sizeof *change->entities);
     for (*end = 0;
-         *end < count && found[*end]->notification_version == found[0]->notification_version;
-         ++*end) {
-        const struct entity *kept = found[*end]; /* its texts may go when somebody yields */
-        STORED(EntityRecord) *record = entity_record(kept, arena);
-        record->type = arena_text(arena, kept->type);
-        record->key = arena_text(arena, kept->key);
-        record->region = arena_text(arena, kept->region);
+         *end < count && found[*end]->notification_version == found[0]->notification_version;)
+        ++*end;
+    change->entities = arena_zalloc(arena, *end, sizeof *change->entities);
+    while (change->n_entities < *end) {
+        const struct entity *entity = found[change->n_entities];
+        STORED(EntityRecord) *record = entity_record(entity, arena);
+        record->type = arena_text(arena, entity->type); /* it may go when somebody yields */
+        record->key = arena_text(arena, entity->key);
+        record->region = arena_text(arena, entity->region);
         change->entities[change->n_entities++] = record;
     }
     return change;

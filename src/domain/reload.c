@@ -157,9 +157,12 @@ find_new_entities(struct domains *domains, struct change **changes, struct arena
     size_t made = 0;
     for (size_t i = 0, end = 0; i < count; i = end) {
         uint64_t version = found[i]->notification_version;
-        STORED(EntityRecord) **records = arena_zalloc(arena, count - i, sizeof(*records));
         for (end = i; end < count && found[end]->notification_version == version; end++)
-            records[end - i] = entity_record(found[end], arena);
+            continue;
+        scoped(arena_drop) struct arena *page = arena_new(0);
+        STORED(EntityRecord) **records = arena_zalloc(page, end - i, sizeof(*records));
+        for (size_t j = i; j < end; j++)
+            records[j - i] = entity_record(found[j], page);
         changes[made++] = change_new_entities(domains, records, end - i, version);
     }
     return made;

@@ -75,8 +75,10 @@ view_adopt(struct tenure *tenure, struct arena *arena)
         return;
     mark("shard_handled_entities");
     view->has_entities_changed = false;
+#ifndef CADENZA_PLANT_entity_move_sleeps
     held_wake_entities(tenure);
     handover_begin_entities(tenure);
+#endif
 }
 
 struct error *
