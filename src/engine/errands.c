@@ -10,6 +10,7 @@
 #include "domain/active.h"
 #include "engine/inside.h"
 #include "engine/ndc/versions.h"
+#include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "wire/errors.h"
 #include "wire/message.h"
@@ -173,10 +174,13 @@ check_heard(struct errand_walk *walk, const struct run_key *parent)
 {
     struct heard_view view = {.initiated_id = walk->errand->transfer->schedule_id};
     struct error *err = engine_look(walk->engine, parent, look_heard, &view, walk->arena);
-    if (err != NULL)
-        return errand_is_void(err) ? NULL : err;
-    if (view.has_heard)
-        return NULL;
+    if (errand_is_void(err)) { /* it may come, or be gone by its age */
+        view.has_heard =
+            clock_wall() - walk->errand->transfer->created_time > ERRAND_PARENT_UNKNOWN_MAX;
+        err = NULL;
+    }
+    if (err != NULL || view.has_heard)
+        return err;
     mark("parent_not_heard_yet");
     return errors_service_busy(walk->arena, "", "The history of workflow %s is not here yet.",
                                parent->workflow_id);

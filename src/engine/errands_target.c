@@ -24,8 +24,6 @@
 #define CLOCKS_DIFFER (60 * (int64_t)1000000000) /* of hosts: not more than this */
 #define SELF          "history-service"          /* who asks, for the histories of others */
 
-#define UNKNOWN_PARENT_MAX (3600 * NS_PER_S) /* a run that never comes is not waited for longer */
-
 /* --- steps of the target ---- */
 
 static struct error *
@@ -182,7 +180,7 @@ check_behind(struct engine *engine, const struct errand_wish *wish, struct arena
     if (err != NULL && !errand_is_void(err))
         return err;
     bool is_behind = err == NULL ? progress.is_open && progress.next_event_id <= row->schedule_id
-                                 : clock_wall() - row->created_time < UNKNOWN_PARENT_MAX;
+                                 : clock_wall() - row->created_time < ERRAND_PARENT_UNKNOWN_MAX;
     if (!is_behind)
         return refusal;
     mark("parent_behind_its_child");

@@ -45,6 +45,9 @@ bool errand_fits(const struct errand_walk *walk, int64_t event_version);
 /* A step of the run whose row it is, as long as the shard is the one that has the row. */
 must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
                                           void *context);
+/* ns; a parent whose history never comes is not waited for longer. */
+#define ERRAND_PARENT_UNKNOWN_MAX (3600 * (int64_t)1000000000)
+
 /* What one workflow asks of another. The numbers are sent between clusters. */
 enum errand_kind {
     ERRAND_SIGNAL = 1,       /* PendingExternal */

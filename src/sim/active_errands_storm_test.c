@@ -54,10 +54,10 @@ static size_t
 decide_parent(struct script *script, const char *id, const API(History) *history,
               API(Decision) **decisions)
 {
-    int number = atoi(id + strlen("parent"));
+    long number = strtol(id + strlen("parent"), NULL, 10);
     const char *other = number % 2 == 0 ? "region1" : "region0";
     if (!has_event(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_INITIATED))) {
-        decisions[0] = active_start_child(script, arena_format(script->arena, "child%d", number),
+        decisions[0] = active_start_child(script, arena_format(script->arena, "child%ld", number),
                                           active_policy(script, "region", other));
         decisions[1] = signal_target(script, number % 2 == 0 ? "target1" : "target0");
         return 2;
