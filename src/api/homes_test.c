@@ -20,11 +20,10 @@ open_cities(struct fixture *fixture)
 }
 
 /* Of a city; NULL: of none. */
-static void
-start_in(struct fixture *fixture, const char *workflow_id, const char *city)
+static API(StartWorkflowExecutionRequest) *
+start_of(struct fixture *fixture, const char *workflow_id, const char *city)
 {
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, workflow_id);
-    API(StartWorkflowExecutionResponse) *started;
     start->domain = "cities";
     if (city != NULL) {
         API(ActiveClusterSelectionPolicy) *policy =
@@ -34,6 +33,14 @@ start_in(struct fixture *fixture, const char *workflow_id, const char *city)
         policy->cluster_attribute->name = (char *)city;
         start->active_cluster_selection_policy = policy;
     }
+    return start;
+}
+
+static void
+start_in(struct fixture *fixture, const char *workflow_id, const char *city)
+{
+    API(StartWorkflowExecutionRequest) *start = start_of(fixture, workflow_id, city);
+    API(StartWorkflowExecutionResponse) *started;
     EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
                            API_TYPE(start_workflow_execution_response), &started));
 }
@@ -268,6 +275,13 @@ attribute_is_needed(struct fixture *fixture)
     EXPECT_OK(change(fixture, all));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'east'"), "wf-1,wf-2,wf-3");
     EXPECT_TEXT(describe_run(fixture, "wf-1")->active_cluster->active_cluster_name, "east");
+    start_in(fixture, "wf-4", "a"); /* by a client that has not heard of it */
+    EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'east'"), "wf-1,wf-2,wf-3,wf-4");
+    API(StartWorkflowExecutionRequest) *never = start_of(fixture, "wf-5", "never");
+    API(StartWorkflowExecutionResponse) *started;
+    EXPECT_NEEDED(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &never->base,
+                               API_TYPE(start_workflow_execution_response), &started),
+                  "a cluster attribute that is not found");
 }
 
 TEST(homes, an_attribute_that_open_workflows_need_goes_only_by_force)

@@ -153,7 +153,7 @@ check_attribute(const struct admitted *admitted, struct arena *arena)
 {
     struct cluster_attribute attribute =
         cluster_attribute_of(admitted->command.request->active_cluster_selection_policy);
-    if (domain_has_attribute(admitted->domain.domain, &attribute))
+    if (domain_find_active(admitted->domain.domain, &attribute).status != ACTIVE_UNKNOWN_ATTRIBUTE)
         return NULL;
     return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
 }

@@ -36,7 +36,8 @@ struct active_cluster {
     int64_t failover_version; /* of the events that it writes; FAILOVER_VERSION_LOCAL for local
                                  domains; -1 for an unknown attribute */
     bool is_stand_in; /* the attribute was taken away with all others: the domain itself decides for
-                         the workflows that it had, and nothing new begins with it */
+                         what belongs to it, and for what is started with it by clients that have
+                         not heard of that */
 };
 
 /* Answers for `domain` as it is in the cluster `group->current`. */

@@ -360,6 +360,21 @@ TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=51"); /* above the domain's 42 */
 }
 
+/* Attributes do, one by one. */
+TEST(attributes, the_default_of_a_domain_that_has_some_does_not_move_gracefully)
+{
+    FIXTURE(orders, NORTH, "city.a:west");
+    API(FailoverDomainRequest) *move = sample_failover("east", NULL, orders.arena);
+    move->failover_timeout = presence_make_duration(orders.arena, 30);
+    EXPECT_REFUSED(failover_request(&orders, move),
+                   "Cannot start graceful failover without updating active cluster or in local "
+                   "domain.");
+    move->active_clusters = sample_attributes("city.a:east", orders.arena);
+    EXPECT_KIND(failover_request(&orders, move), ERR_BAD_REQUEST); /* nor both at once */
+    move->domain_active_cluster_name = "";
+    EXPECT_OK(failover_request(&orders, move));
+}
+
 /* An attribute on its way to a cluster that goes meanwhile: nobody waits for the rest. */
 TEST(attributes, taken_away_while_it_moves_gracefully_ends_that)
 {

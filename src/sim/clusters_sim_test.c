@@ -77,6 +77,7 @@ static const char *const home_marks[] = {
     "call_forwarded",
     "run_not_moved",
     "workflow_went_on_elsewhere",
+    "attributes_moved_gracefully",
     "foreign_applied",
     "run_settled",
     /* Rare ones. */

@@ -14,6 +14,7 @@
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 #define CALL_TIMEOUT (4 * NS_PER_S)
 #define WATCH_PAUSE  (400 * NS_PER_MS)
@@ -84,8 +85,9 @@ ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_c
 
 /* --- who moves attributes ---- */
 
+/* A move by force, or gracefully: that is asked of who is to be active. */
 static void
-add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to,
+add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to, bool may_wait,
          struct arena *arena)
 {
     struct load_attribute *moved = arena_zalloc(arena, 2, sizeof *moved);
@@ -99,7 +101,9 @@ add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to
         load->moves_asked[which][to]++;
     }
     request->active_clusters = load_make_attributes(arena, moved, count);
-    if (entropy_below(5) == 0) {
+    if (may_wait && entropy_below(3) == 0) {
+        request->failover_timeout = presence_make_duration(arena, 2 + (int64_t)entropy_below(10));
+    } else if (entropy_below(5) == 0) {
         request->domain_active_cluster_name = cluster;
         load->moves_asked[NDC_ATTRIBUTES][to]++;
     }
@@ -123,12 +127,14 @@ ndc_home_mover_main(void *argument)
         API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
         API(FailoverDomainResponse) *response = NULL;
         request->domain_name = NDC_DOMAIN;
-        add_move(load, request, to, arena);
+        add_move(load, request, to, call.host == to, arena);
         fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
         struct error *err =
             load_send(&call, "/uber.cadence.api.v1.DomainAPI/FailoverDomain", &request->base,
                       API_TYPE(failover_domain_response), (ProtobufCMessage **)&response);
         load->failovers += err == NULL;
+        if (err == NULL && request->failover_timeout != NULL)
+            mark("attributes_moved_gracefully");
     }
     load_clients_free(clients);
     load->movers_running--;

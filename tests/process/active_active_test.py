@@ -1,6 +1,7 @@
-"""A domain that is active in three clusters at once, of real processes: each workflow has one home.
+"""A domain that is active in three clusters of real processes: each workflow has one home.
 
-Official clients and workers are in every cluster; the real `cadence` command line registers the domain and moves its cities.
+Official clients and workers are in every cluster; the real `cadence` command line registers the
+domain and moves its cities.
 """
 
 import asyncio
@@ -219,7 +220,7 @@ async def aside(function, *arguments):
 
 
 def move_cities(binary, folder, moved, asked, *flags):
-    """Workflows in all cities; some cities move, asked of one cluster; only their workflows go along."""
+    """Some of the cities move, asked of one cluster; only their workflows go along."""
     each = WORKFLOWS // len(CITIES)
 
     def move(clusters):
