@@ -80,7 +80,8 @@ link_latency(struct world *world, const struct host *from, const struct host *to
 {
     if (from == to)
         return world_between(world, LOOPBACK_LATENCY_MIN, LOOPBACK_LATENCY_MAX);
-    int64_t delay = world_delay(world, from, to);
+    int64_t delay =
+        from == NULL || to == NULL ? 0 : world_delay(world, from, to); /* nobody there */
     int64_t usual = world_between(world, world->options.latency_min, world->options.latency_max);
     return delay == 0 ? usual : usual + world_between(world, 0, delay);
 }
