@@ -108,8 +108,9 @@ book_restore(struct book *book, const struct book *truth, const char *id)
 
 /* --- entities --------------------------------------------------------------------------------- */
 
-#define ENTITY_NAME_MAX 2200 /* two names of the greatest length that a setting may allow, nearly  \
-                              */
+#define ENTITY_NAME_MAX                                                                            \
+    2200 /* two names of the greatest length that a setting may allow, nearly                      \
+          */
 
 struct entity *
 book_find_entity(const struct book *book, const char *type, const char *key)

@@ -37,9 +37,11 @@ struct ndc_options {
     int64_t think_max;
     int64_t move_pause_max; /* between two failovers; 0: the domain stays */
     bool has_homes;         /* the domain has attributes, and these move */
+    bool has_entities;      /* with homes: runs may belong to users, and these move, too */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
+#define NDC_ENTITIES   3 /* users; their numbers come behind NDC_ATTRIBUTES, which is none */
 #define NDC_MOVES_MAX  2048
 
 /* What was asked of the starts of one workflow id. */
