@@ -7,9 +7,12 @@
  * between them, the walk is made again from the start: what was done already answers as it did
  * then, because the request has the same id. */
 #include "base/check.h"
+#include "domain/active.h"
 #include "engine/inside.h"
 #include "engine/ndc/versions.h"
+#include "fiber/clock.h"
 #include "fiber/mark.h"
+#include "wire/errors.h"
 #include "wire/message.h"
 
 #define TRANSFER(name) CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_##name
@@ -151,6 +154,54 @@ check_closed(struct errand_walk *walk)
     return errand_is_void(err) ? NULL : err; /* it may be gone by its age */
 }
 
+struct heard_view {
+    int64_t initiated_id;
+    bool has_heard;
+};
+
+static void
+look_heard(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct heard_view *view = context;
+    view->has_heard = !run_is_open(run) || (run->core->next_event_id > view->initiated_id &&
+                                            run_find_child(run, view->initiated_id) == NULL);
+}
+
+/* The parent is told in another cluster. If it goes on elsewhere, with a history that does not have
+ * that, it must be told again; so the row stays until the parent's history says so here. */
+static struct error *
+check_heard(struct errand_walk *walk, const struct run_key *parent)
+{
+    struct heard_view view = {.initiated_id = walk->errand->transfer->schedule_id};
+    struct error *err = engine_look(walk->engine, parent, look_heard, &view, walk->arena);
+    if (errand_is_void(err)) { /* it may come, or be gone by its age */
+        view.has_heard =
+            clock_wall() - walk->errand->transfer->created_time > ERRAND_PARENT_UNKNOWN_MAX;
+        err = NULL;
+    }
+    if (err != NULL || view.has_heard)
+        return err;
+    mark("parent_not_heard_yet");
+    return errors_service_busy(walk->arena, "", "The history of workflow %s is not here yet.",
+                               parent->workflow_id);
+}
+
+/* The child is active in another cluster, which tells the parent, too: its history will say so. */
+static bool
+is_told_by_other(const struct errand_walk *walk)
+{
+    const struct engine_options *options = &walk->engine->options;
+    const STORED(TransferRow) *row = walk->errand->transfer;
+    const struct domain *domain = domains_find_id(options->domains, row->domain_id);
+    struct cluster_attribute attribute = {0};
+    if (row->cluster_attribute != NULL)
+        attribute =
+            (struct cluster_attribute){row->cluster_attribute->scope, row->cluster_attribute->name};
+    return domain != NULL && !walk->errand->is_repeat &&
+           domain_active_run(domain, &attribute, row->event_version, options->group).status !=
+               ACTIVE_HERE;
+}
+
 static struct error *
 tell_parent(struct errand_walk *walk)
 {
@@ -163,9 +214,13 @@ tell_parent(struct errand_walk *walk)
     struct error *err = check_closed(walk);
     if (err != NULL || walk->is_void)
         return err;
+    if (is_told_by_other(walk))
+        return check_heard(walk, &key);
     struct errand_wish wish = {.kind = ERRAND_CHILD_CLOSED, .target = key, .body = &row->base};
     err = errand_ask(walk, &wish);
     mark(err == NULL ? "parent_told" : "parent_not_told");
+    if (err == NULL && wish.is_abroad)
+        err = check_heard(walk, &key);
 #ifdef CADENZA_PLANT_parent_told_or_not
     return NULL;
 #endif

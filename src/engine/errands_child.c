@@ -210,7 +210,7 @@ give_first_decision(struct parent_view *view, const char *run_id)
                                .policy = child_policy(child, view->policy),
                                .has_policy = true};
     struct error *err = errand_ask(view->walk, &wish);
-    return errand_is_void(err) ? NULL : err;
+    return errand_is_void(err) ? errand_tell_closed(view->walk, child, run_id) : err;
 }
 
 /* The parent is open and does not know that the child runs. */

@@ -14,6 +14,8 @@
 #include "base/check.h"
 #include "domain/active.h"
 #include "engine/inside.h"
+#include "engine/ndc/versions.h"
+#include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "wire/errors.h"
 #include "wire/message.h"
@@ -149,6 +151,43 @@ start_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
     return engine_step_start(engine, wish->target.domain_id, &start, arena);
 }
 
+/* How far the parent is that is told of a child. */
+struct parent_progress {
+    bool is_open;
+    int64_t next_event_id;
+};
+
+static void
+look_progress(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct parent_progress *progress = context;
+    progress->is_open = run_is_open(run);
+    progress->next_event_id = run->core->next_event_id;
+}
+
+/* A parent that knows nothing of its child: has it forgotten, or not heard yet? After a failover by
+ * force its history may come later than its child's. `refusal`: what it said; what is given back is
+ * to be tried again, if it may hear of it. */
+static struct error *
+check_behind(struct engine *engine, const struct errand_wish *wish, struct arena *arena,
+             struct error *refusal)
+{
+    const STORED(TransferRow) *row = (const STORED(TransferRow) *)wish->body;
+    struct parent_progress progress = {0};
+    if (row->event_version == VERSION_NONE) /* a domain of one cluster: all there is, is here */
+        return refusal;
+    struct error *err = engine_look(engine, &wish->target, look_progress, &progress, arena);
+    if (err != NULL && !errand_is_void(err))
+        return err;
+    bool is_behind = err == NULL ? progress.is_open && progress.next_event_id <= row->schedule_id
+                                 : clock_wall() - row->created_time < ERRAND_PARENT_UNKNOWN_MAX;
+    if (!is_behind)
+        return refusal;
+    mark("parent_behind_its_child");
+    return errors_service_busy(arena, "", "Workflow %s has not heard of its child yet.",
+                               wish->target.workflow_id);
+}
+
 static struct error *
 ask_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
 {
@@ -166,7 +205,10 @@ ask_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
         return err;
     struct shard_step step = {
         .key = wish->target, .needs_run = true, .decide = decide_wish, .context = wish};
-    return engine_step(engine, &step, arena);
+    err = engine_step(engine, &step, arena);
+    if (wish->kind == ERRAND_CHILD_CLOSED && errand_is_void(err))
+        return check_behind(engine, wish, arena, err);
+    return err;
 }
 
 /* --- elsewhere ---- */
@@ -221,6 +263,7 @@ errand_follow(struct errand_walk *walk, struct errand_wish *wish, struct error *
     STORE_API(RunErrandResponse) *response = NULL;
     struct error *err =
         port->send(port->context, cluster, make_request(wish, walk->arena), walk->arena, &response);
+    wish->is_abroad = err == NULL;
     if (err == NULL)
         wish->answer = (struct start_answer){response->run_id, response->is_new};
     return err;

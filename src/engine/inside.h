@@ -45,6 +45,9 @@ bool errand_fits(const struct errand_walk *walk, int64_t event_version);
 /* A step of the run whose row it is, as long as the shard is the one that has the row. */
 must_use struct error *errand_step_source(struct errand_walk *walk, decide_function *decide,
                                           void *context);
+/* ns; a parent whose history never comes is not waited for longer. */
+#define ERRAND_PARENT_UNKNOWN_MAX (3600 * (int64_t)1000000000)
+
 /* What one workflow asks of another. The numbers are sent between clusters. */
 enum errand_kind {
     ERRAND_SIGNAL = 1,       /* PendingExternal */
@@ -65,6 +68,7 @@ struct errand_wish {
     const API(ActiveClusterSelectionPolicy) *policy;
     bool has_policy;
     struct start_answer answer; /* of a start */
+    bool is_abroad;             /* another cluster has carried it out */
 };
 /* Asks, as a step of the target; if the target is active in another cluster, there
  * (errands_target.c). */
@@ -79,6 +83,10 @@ bool errand_is_void(const struct error *err);
 must_use struct error *errand_start_child(struct errand_walk *walk);
 /* Ends children of a closed run as their policies say, a portion of them (errands_child.c). */
 must_use struct error *errand_end_children(struct errand_walk *walk);
+/* A child that was started may have ended long ago: then its parent is told
+ * (errands_closed.c). */
+must_use struct error *errand_tell_closed(struct errand_walk *walk,
+                                          const STORED(PendingChild) *child, const char *run_id);
 /* A child that waits finds out whether its parent knows it (errands_orphan.c). */
 must_use struct error *errand_ask_parent(struct errand_walk *walk);
 /* Does a request that was accepted (requests.c). */

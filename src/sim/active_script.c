@@ -16,6 +16,14 @@ active_play(unsigned clusters, void (*run)(struct script *script))
 }
 
 void
+active_play_seed(unsigned clusters, int seed_index, void (*run)(struct script *script))
+{
+    struct script_attributes attributes = {regions, array_length(regions), .is_forwarded = true,
+                                           .seed_index = seed_index};
+    script_play_attributes(clusters, &attributes, run);
+}
+
+void
 active_play_unforwarded(unsigned clusters, void (*run)(struct script *script))
 {
     struct script_attributes attributes = {regions, array_length(regions)};
@@ -77,8 +85,8 @@ active_signal_with_start(struct script *script, unsigned cluster,
     return err;
 }
 
-void
-active_move(struct script *script, const char *region, unsigned to)
+struct error *
+active_try_move(struct script *script, const char *region, unsigned to)
 {
     struct load_call call = {.clients = script->clients, .host = to, .arena = script->arena};
     struct load_attribute attribute = {"region", region,
@@ -86,8 +94,15 @@ active_move(struct script *script, const char *region, unsigned to)
     struct load_failover failover = {.name = SCRIPT_DOMAIN, .attribute = &attribute};
     API(Domain) *domain = NULL;
     fiber_set_deadline(clock_monotonic() + WITHIN);
-    EXPECT_OK(load_failover(&call, &failover, &domain));
+    struct error *err = load_failover(&call, &failover, &domain);
     fiber_set_deadline(NEVER);
+    return err;
+}
+
+void
+active_move(struct script *script, const char *region, unsigned to)
+{
+    EXPECT_OK(active_try_move(script, region, to));
 }
 
 static const char *

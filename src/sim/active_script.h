@@ -17,6 +17,8 @@
 
 /* In a group of `clusters`. */
 void active_play(unsigned clusters, void (*run)(struct script *script));
+/* The same, with the n-th seed. */
+void active_play_seed(unsigned clusters, int seed_index, void (*run)(struct script *script));
 /* The same, where clusters pass no calls on. */
 void active_play_unforwarded(unsigned clusters, void (*run)(struct script *script));
 /* The same, where each cluster lies in the region of its number. */
@@ -34,6 +36,8 @@ must_use struct error *active_signal_with_start(struct script *script, unsigned 
                                                 const char *signal, const char **run_id);
 /* The region moves, asked in the cluster that it goes to. */
 void active_move(struct script *script, const char *region, unsigned to);
+/* The same, if it can be. */
+must_use struct error *active_try_move(struct script *script, const char *region, unsigned to);
 /* Waits until the cluster knows that. */
 void active_await_move(struct script *script, unsigned cluster, const char *region, unsigned to);
 

@@ -153,7 +153,8 @@ play(unsigned clusters, unsigned domain_clusters, const char *config, uint32_t s
      const struct script_attributes *attributes, void (*run)(struct script *script))
 {
     struct sim sim;
-    sim_open_group(&sim, &(struct world_options){.seed = test_seed(0)}, clusters, 2);
+    sim_open_group(&sim, &(struct world_options){.seed = test_seed(attributes->seed_index)},
+                   clusters, 2);
     if (attributes->has_regions)
         sim_give_regions(&sim);
     for (unsigned i = 0; i < sim.count; i++) {

@@ -41,6 +41,7 @@ struct script_attributes {
     size_t count;
     bool has_regions;
     bool is_forwarded; /* clusters pass calls on */
+    int seed_index;    /* of test_seed */
 };
 void script_play_attributes(unsigned clusters, const struct script_attributes *attributes,
                             void (*run)(struct script *script));

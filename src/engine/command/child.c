@@ -147,6 +147,8 @@ command_child_closed(struct step *step, int64_t initiated_id, const struct child
         return err;
     const struct run *run = mutation_run(mutation);
     const STORED(PendingChild) *child = run_find_child(run, initiated_id);
+    if (child == NULL && run->core->next_event_id <= initiated_id)
+        return error_new(step->arena, ERR_ENTITY_NOT_EXISTS, "The child was not initiated yet.");
     if (child == NULL || strcmp(child->workflow_id, close->workflow_id) != 0)
         return NULL; /* a repeat, or not ours */
     if (child->started_id == EVENT_NONE) {

@@ -24,10 +24,12 @@ static void
 refresh_errands(struct mutation *mutation)
 {
     const struct run *run = mutation_run(mutation);
+    /* What a child that was started has told may have been told to a history that lost. */
+    bool is_global = mutation_facts(mutation)->domain->record->domain->is_global_domain;
     uint64_t key;
     void *value;
     for (size_t cursor = 0; map64_next(run->children, &cursor, &key, &value);)
-        if (((const STORED(PendingChild) *)value)->started_id == EVENT_NONE)
+        if (is_global || ((const STORED(PendingChild) *)value)->started_id == EVENT_NONE)
             run_send_child(mutation, (int64_t)key);
     for (size_t cursor = 0; map64_next(run->externals, &cursor, &key, NULL);)
         run_send_external(mutation, (int64_t)key);

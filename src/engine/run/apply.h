@@ -20,7 +20,8 @@ void run_apply(struct mutation *mutation, const API(HistoryEvent) *event);
 /* A buffered event got its id: what points to it is set right. */
 void run_apply_id(struct mutation *mutation, API(HistoryEvent) *event);
 
-/* A signal or cancel request that is pending is sent (again); a child that was not started is. */
+/* A signal or cancel request that is pending is sent (again); a child is started, or, if it was,
+ * looked for (again). */
 void run_send_external(struct mutation *mutation, int64_t initiated_id);
 void run_send_child(struct mutation *mutation, int64_t initiated_id);
 /* A child that waits asks its parent whether it is known, and asks again later. */

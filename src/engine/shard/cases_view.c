@@ -389,7 +389,7 @@ put_errand(struct rig *rig, char *attribute)
     struct tenure *tenure = rig->shard->tenure;
     STORED(TransferRow) *row = message_new(rig->arena, STORED_TYPE(transfer_row));
     row->format = RUN_RECORD_FORMAT;
-    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_TELL_PARENT;
+    row->type = CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_EXTERNAL;
     row->domain_id = (char *)rig->domain_id;
     if (attribute != NULL) {
         row->cluster_attribute = message_new(rig->arena, API_TYPE(cluster_attribute));

@@ -32,6 +32,10 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
     const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
     if (transfer->goes_anywhere)
         return true;
+    /* The parent may be active here, or have been told in a history that lost: every cluster makes
+     * sure for itself. */
+    if (transfer->tells_parent && domain != NULL && domain_is_active_active(domain))
+        return true;
     if (transfer->line.length > 0) /* it stands in its line, and its step finds out */
         return true;
     if (domain == NULL) /* whoever works on it finds that out */

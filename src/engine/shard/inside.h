@@ -92,6 +92,7 @@ struct transfer {
     int64_t event_version;                        /* of the run when the row was written */
     bool is_errand;
     bool goes_anywhere; /* its run need not be active here */
+    bool tells_parent;  /* ... where workflows of the domain are active in several clusters */
     bool is_paced;      /* of a task: it has waited for its turn */
     bool is_resting;    /* counted as such (park.c) */
     bool was_parked;

@@ -120,6 +120,8 @@ transfer_new_errand(struct outbox *outbox, uint64_t row, const STORED(TransferRo
     transfer->is_errand = true;
     transfer->goes_anywhere =
         stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_REAPPLY;
+    transfer->tells_parent =
+        stored->type == CADENZA__STORAGE__V1__TRANSFER_TYPE__TRANSFER_TYPE_TELL_PARENT;
     transfer->task.row = row;
     transfer->task.run_domain_id = place_text(&place, stored->domain_id);
     place_attribute(transfer, &place, stored);

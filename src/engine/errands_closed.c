@@ -1,0 +1,88 @@
+/* errands_closed.c - a child that its parent waits for has ended already.
+ *
+ * The end of a child is told to its parent by a row of the child. That may have been told to a
+ * history of the parent that lost, after a failover by force, and the row is gone. So when a parent
+ * comes back to a child that it has started (its history was replaced by another one, or the start
+ * was repeated), it looks for itself. */
+#include "engine/inside.h"
+#include "engine/run/rebuild.h"
+#include "fiber/mark.h"
+
+#define BATCH_BYTES ((size_t)1 << 20)
+
+struct closed_view {
+    struct arena *arena;
+    const char *run_id, *first_run_id;
+    bool is_open;
+};
+
+static void
+look_closed(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct closed_view *view = context;
+    view->run_id = arena_text(view->arena, run->core->run_id);
+    view->first_run_id = arena_text(view->arena, run->core->first_execution_run_id);
+    view->is_open = run_is_open(run);
+}
+
+/* The last event of a closed run; NULL: it is not closed. */
+static struct error *
+read_end(struct errand_walk *walk, const struct run_key *key, const API(HistoryEvent) **end)
+{
+    struct history_state state;
+    struct error *err = engine_history_state(walk->engine, key, walk->arena, &state);
+    if (err != NULL || state.is_open)
+        return err;
+    struct history_range range = {.shard = engine_shard_of(walk->engine, key->workflow_id),
+                                  .line = state.line,
+                                  .from_event_id = state.next_event_id - 1,
+                                  .to_event_id = state.next_event_id,
+                                  .is_first = true,
+                                  .bytes_max = BATCH_BYTES};
+    struct history_page page = {0};
+    err = engine_read_history(walk->engine, &range, walk->arena, &page);
+    if (err != NULL || page.count == 0)
+        return err;
+    const API(History) *history;
+    err = rebuild_decode(&page.node[page.count - 1], walk->arena, &history);
+    if (err == NULL && history->n_events > 0)
+        *end = history->events[history->n_events - 1];
+    return err;
+}
+
+struct closed_wish {
+    int64_t initiated_id;
+    struct child_close close;
+};
+
+static struct error *
+decide_closed(void *context, struct step *step)
+{
+    const struct closed_wish *wish = context;
+    return command_child_closed(step, wish->initiated_id, &wish->close);
+}
+
+struct error *
+errand_tell_closed(struct errand_walk *walk, const STORED(PendingChild) *child, const char *run_id)
+{
+    struct run_key key = {child->domain_id, child->workflow_id, ""};
+    struct closed_view view = {.arena = walk->arena};
+    struct error *err = engine_look(walk->engine, &key, look_closed, &view, walk->arena);
+    if (err != NULL)
+        return errand_is_void(err) ? NULL : err;
+    if (view.is_open || strcmp(view.first_run_id, run_id) != 0)
+        return NULL; /* it will tell; or another workflow has its id */
+    const API(HistoryEvent) *end = NULL;
+    key.run_id = view.run_id;
+    err = read_end(walk, &key, &end);
+    if (err != NULL || end == NULL)
+        return errand_is_void(err) ? NULL : err;
+    mark("parent_finds_child_closed");
+    struct closed_wish wish = {.initiated_id = child->initiated_id,
+                               .close = {.workflow_id = child->workflow_id,
+                                         .run_id = view.run_id,
+                                         .first_run_id = run_id,
+                                         .event = end}};
+    err = errand_step_source(walk, decide_closed, &wish);
+    return errand_is_void(err) ? NULL : err;
+}
