@@ -187,8 +187,7 @@
       "HTTP server that is asked with long polls.")                                                \
     X("entities.types.*.file", TEXT, "", "Of watcher file: YAML or JSON, key: region.")            \
     X("entities.types.*.url", TEXT, "", "Of watcher http: http://host:port/path.")                 \
-    X("entities.types.*.interval", DURATION, "250ms",                                              \
-      "Time between two looks at the file.")                                                       \
+    X("entities.types.*.interval", DURATION, "250ms", "Time between two looks at the file.")       \
     X("entities.types.*.wait", DURATION, "30s",                                                    \
       "How long the HTTP server may wait until it has something to say.")                          \
     X("asyncWorkflowQueues.**", IGNORED, "", "No Kafka is needed.")                                \

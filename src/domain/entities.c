@@ -179,14 +179,18 @@ domains_entity_room(const struct domains *domains)
     return most > count ? (size_t)(most - count) : 0;
 }
 
-/* What the attribute names in the table; NULL: nothing, or the domain does not follow it. */
-static const struct entity *
-find_followed(const struct domains *domains, const struct domain *domain,
-              const struct cluster_attribute *attribute)
+/* Of a run whose entity has not been heard of here: its events came before the row. Who wrote them
+ * knows the row, and is asked; that says nothing about who may write. */
+static struct active_cluster
+active_by_writer(const struct domain *domain, const struct cluster_attribute *attribute,
+                 int64_t last_version, const struct cluster_group *group)
 {
-    bool is_followed = attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
-                       domain_resolves_entities(domain, attribute->scope);
-    return is_followed ? domains_find_entity(domains, attribute->scope, attribute->name) : NULL;
+    const struct cluster *writer = cluster_group_of_version(group, last_version);
+    if (writer == NULL || writer == group->current)
+        return domain_active_run(domain, attribute, last_version, group);
+    mark("entity_not_heard_of");
+    return (struct active_cluster){
+        .status = ACTIVE_ELSEWHERE, .cluster_name = writer->name, .failover_version = last_version};
 }
 
 struct active_cluster
@@ -194,9 +198,14 @@ domains_active_run(const struct domains *domains, const struct domain *domain,
                    const struct cluster_attribute *attribute, int64_t last_version)
 {
     const struct cluster_group *group = domains->options.group;
-    const struct entity *entity = find_followed(domains, domain, attribute);
+    bool is_followed = attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
+                       domain_resolves_entities(domain, attribute->scope) &&
+                       strcmp(attribute->scope, SCOPE_REGION) != 0;
+    if (!is_followed)
+        return domain_active_run(domain, attribute, last_version, group);
+    const struct entity *entity = domains_find_entity(domains, attribute->scope, attribute->name);
     return entity != NULL ? entity_active(entity, domain, group)
-                          : domain_active_run(domain, attribute, last_version, group);
+                          : active_by_writer(domain, attribute, last_version, group);
 }
 
 static int

@@ -122,9 +122,8 @@ entity_name(const char *type, const char *key, struct arena *arena)
 /* --- where it is active ----------------------------------------------------------------------- */
 
 static const API(ClusterAttributeScope) *
-find_scope(const struct domain *domain, const char *scope)
+find_scope_in(const API(ActiveClusters) *clusters, const char *scope)
 {
-    const API(ActiveClusters) *clusters = domain->record->domain->active_clusters;
     if (clusters == NULL)
         return NULL;
     API(ActiveClusters__ActiveClustersByClusterAttributeEntry) *entry =
@@ -135,17 +134,31 @@ find_scope(const struct domain *domain, const char *scope)
                : entry->value;
 }
 
+static const API(ClusterAttributeScope) *
+find_scope(const struct domain *domain, const char *scope)
+{
+    return find_scope_in(domain->record->domain->active_clusters, scope);
+}
+
+/* Attributes of that scope, or such that were taken away: what runs belonged to them is theirs. */
+static bool
+has_own_scope(const struct domain *domain, const char *scope)
+{
+    return find_scope(domain, scope) != NULL ||
+           find_scope_in(domain->record->removed_attributes, scope) != NULL;
+}
+
 bool
 domain_resolves_entities(const struct domain *domain, const char *type)
 {
     bool has_places = find_scope(domain, SCOPE_REGION) != NULL || !domain_is_active_active(domain);
-    return has_places && find_scope(domain, type) == NULL;
+    return has_places && !has_own_scope(domain, type);
 }
 
 bool
 domain_uses_entities(const struct domain *domain, const char *type)
 {
-    return find_scope(domain, SCOPE_REGION) != NULL && find_scope(domain, type) == NULL;
+    return find_scope(domain, SCOPE_REGION) != NULL && !has_own_scope(domain, type);
 }
 
 /* False: past the end of the numbers. */

@@ -55,9 +55,9 @@ struct slice entity_name_into(const char *type, const char *key, char *room, siz
  * such region. */
 struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,
                                     const struct cluster_group *group);
-/* Do runs of the domain that belong to entities of a type go where these are? It has no attributes
- * of its own with the type as their scope; and it has regions, or none any more: then the domain
- * itself stands in for its regions (active.h), with a version that is above theirs. */
+/* Do runs of the domain that belong to entities of a type go where these are? It has, and had, no
+ * attributes of its own with the type as their scope; and it has regions, or none any more: then
+ * the domain itself stands in for its regions (active.h), with a version that is above theirs. */
 bool domain_resolves_entities(const struct domain *domain, const char *type);
 /* May new runs belong to them? It has regions now. */
 bool domain_uses_entities(const struct domain *domain, const char *type);

@@ -198,7 +198,7 @@ is_told_by_other(const struct errand_walk *walk)
         attribute =
             (struct cluster_attribute){row->cluster_attribute->scope, row->cluster_attribute->name};
     return domain != NULL && !walk->errand->is_repeat &&
-           domain_active_run(domain, &attribute, row->event_version, options->group).status !=
+           domains_active_run(options->domains, domain, &attribute, row->event_version).status !=
                ACTIVE_HERE;
 }
 

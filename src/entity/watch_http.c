@@ -67,7 +67,7 @@ read_body(struct slice body, struct watch_place *place, struct arena *arena,
         return error_new(arena, ERR_BAD_REQUEST,
                          "the answer has changes, though all entities were asked for");
     mark("entity_http_read");
-    strcpy(place->version, version);
+    memcpy(place->version, version, strlen(version) + 1);
     news->has_any = true;
     return NULL;
 }

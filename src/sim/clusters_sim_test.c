@@ -97,7 +97,7 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
-    bool has_homes;
+    bool has_homes, has_entities;
     const char *dynamic; /* settings of all; NULL: defaults */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
@@ -127,7 +127,8 @@ run_storm(const struct storm *storm)
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
                                                    .move_pause_max = storm->move_pause_max,
-                                                   .has_homes = storm->has_homes});
+                                                   .has_homes = storm->has_homes,
+                                                   .has_entities = storm->has_entities});
     struct nemesis nemesis = {.sim = &sim,
                               .pause_max = storm->pause_max,
                               .is_at_commits = storm->is_at_commits,
@@ -255,4 +256,28 @@ home_storm(uint64_t seed)
 TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
 {
     run_storms(home_storm);
+}
+
+static const char *const entity_marks[] = {
+    "crash_while_serving",  "clusters_parted",        "entity_chosen",
+    "entity_made_by_start", "shard_handled_entities", "workflow_followed_user",
+};
+
+/* The same, and half of the workflows belong to users that move from region to region while the
+ * regions move from cluster to cluster. */
+static struct storm
+entity_storm(uint64_t seed)
+{
+    struct storm storm = home_storm(seed);
+    storm.has_entities = true;
+    storm.move_pause_max = 2 * NS_PER_S;
+    storm.marks = entity_marks;
+    storm.mark_count = array_length(entity_marks);
+    storm.rare_count = 0;
+    return storm;
+}
+
+TEST(clusters_sim, every_workflow_follows_its_user_and_all_clusters_tell_the_same, "G-061")
+{
+    run_storms(entity_storm);
 }

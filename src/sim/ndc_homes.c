@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/check.h"
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "sim/calls.h"
@@ -26,6 +27,8 @@ const struct load_attribute ndc_attributes[NDC_ATTRIBUTES] = {
     {"city", "b", "cluster1"},         {"city", "c", "cluster2"},
 };
 
+static const char *const users[NDC_ENTITIES] = {"ann", "bob", "cyd"};
+
 static void
 pass_time(int64_t at_most)
 {
@@ -35,11 +38,15 @@ pass_time(int64_t at_most)
     check(err == NULL);
 }
 
-/* NDC_ATTRIBUTES: none of them. */
+/* NDC_ATTRIBUTES: none of them; above: a user. */
 static unsigned
 number_of(const char *scope, const char *name)
 {
     unsigned i = 0;
+    for (unsigned user = 0; strcmp(scope, "user") == 0 && user < NDC_ENTITIES; user++) {
+        if (strcmp(users[user], name) == 0)
+            return NDC_ATTRIBUTES + 1 + user;
+    }
     while (i < NDC_ATTRIBUTES && (strcmp(ndc_attributes[i].scope, scope) != 0 ||
                                   strcmp(ndc_attributes[i].name, name) != 0))
         i++;
@@ -49,8 +56,10 @@ number_of(const char *scope, const char *name)
 /* --- starts ---- */
 
 static int
-random_attribute(void)
+random_attribute(const struct ndc_load *load)
 {
+    if (load->options.has_entities && entropy_below(2) == 0)
+        return NDC_ATTRIBUTES + 1 + (int)entropy_below(NDC_ENTITIES);
     return (int)entropy_below(NDC_ATTRIBUTES + 2) - 2; /* below 0: says nothing */
 }
 
@@ -59,7 +68,32 @@ ndc_home_choose(struct ndc_load *load, unsigned entry)
 {
     if (load->homes == NULL)
         return;
-    load->homes[entry] = (struct ndc_home){.said = random_attribute(), .rival = random_attribute()};
+    load->homes[entry] =
+        (struct ndc_home){.said = random_attribute(load), .rival = random_attribute(load)};
+}
+
+static API(Header__FieldsEntry) *
+make_field(const char *name, const char *text, struct arena *arena)
+{
+    API(Header__FieldsEntry) *field = message_new(arena, API_TYPE(header__fields_entry));
+    field->key = (char *)name;
+    field->value = message_new(arena, API_TYPE(payload));
+    field->value->data.data = (uint8_t *)text;
+    field->value->data.len = strlen(text);
+    return field;
+}
+
+/* In the header, as the source of users says it. */
+static void
+put_user(const char *user, API(StartWorkflowExecutionRequest) *request, struct arena *arena)
+{
+    check(request->header == NULL);
+    request->header = message_new(arena, API_TYPE(header));
+    request->header->fields = arena_zalloc(arena, 2, sizeof *request->header->fields);
+    request->header->n_fields = 2;
+    request->header->fields[0] = make_field("active-region.lookup-key", user, arena);
+    request->header->fields[1] =
+        make_field("active-region.lookup-source", "custom.user-location-provider", arena);
 }
 
 void
@@ -73,6 +107,10 @@ ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_c
     home->is_rival_sent = home->is_rival_sent || is_rival;
     if (which < 0) {
         home->asked |= 1u << call->host;
+        return;
+    }
+    if (which > NDC_ATTRIBUTES) {
+        put_user(users[which - NDC_ATTRIBUTES - 1], request, call->arena);
         return;
     }
     API(ActiveClusterSelectionPolicy) *policy =
@@ -109,6 +147,26 @@ add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to
     }
 }
 
+/* A user goes to another region. */
+static void
+move_user(struct ndc_load *load, struct load_call *call)
+{
+    STORE_API(EntityPlace) place = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
+    STORE_API(EntityPlace) *places[] = {&place};
+    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
+    ProtobufCMessage *response = NULL;
+    place.type = "user";
+    place.key = (char *)users[entropy_below(NDC_ENTITIES)];
+    place.region = (char *)ndc_attributes[entropy_below(SIM_GROUP_MAX)].name;
+    request.places = places;
+    request.n_places = 1;
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    struct error *err =
+        load_send(call, "/cadenza.admin.v1.EntityAPI/SetEntities", &request.base,
+                  &cadenza__admin__v1__set_entities_response__descriptor, &response);
+    load->failovers += err == NULL;
+}
+
 void
 ndc_home_mover_main(void *argument)
 {
@@ -124,6 +182,10 @@ ndc_home_mover_main(void *argument)
                                  .host = is_asked_there ? to
                                                         : (unsigned)entropy_below(load->sim->count),
                                  .arena = arena};
+        if (load->options.has_entities && entropy_below(2) == 0) {
+            move_user(load, &call);
+            continue;
+        }
         API(FailoverDomainRequest) *request = message_new(arena, API_TYPE(failover_domain_request));
         API(FailoverDomainResponse) *response = NULL;
         request->domain_name = NDC_DOMAIN;
@@ -314,6 +376,24 @@ had_version(const struct ndc_load *load, unsigned which, int64_t version)
     return false;
 }
 
+/* The version of a user's home is of a cluster, and has that of a region in it. */
+static void
+check_user(struct ndc_load *load, const struct workflow_entry *entry, const API(History) *history)
+{
+    const int64_t factor = (int64_t)SIM_GROUP_INCREMENT << 24;
+    for (size_t i = 0; i < history->n_events; i++) {
+        int64_t version = history->events[i]->version;
+        bool was_had = false;
+        for (unsigned region = 0; region < SIM_GROUP_MAX; region++)
+            was_had = was_had || had_version(load, region, version % factor);
+        if (version < factor || !was_had)
+            verdict_violate(&load->verdict, "%s: event %zu has version %" PRId64, entry->id, i + 1,
+                            version);
+        if (i > 0 && version > history->events[i - 1]->version)
+            mark("workflow_followed_user");
+    }
+}
+
 void
 ndc_home_check_run(struct ndc_load *load, const struct workflow_entry *entry,
                    const API(History) *history)
@@ -330,8 +410,12 @@ ndc_home_check_run(struct ndc_load *load, const struct workflow_entry *entry,
             : number_of(policy->cluster_attribute->scope, policy->cluster_attribute->name);
     if (which == NDC_ATTRIBUTES || !is_wanted(home, which)) {
         verdict_violate(&load->verdict, "%s belongs to %s.%s, and nobody asked for that", entry->id,
-                        which == NDC_ATTRIBUTES ? "nothing" : ndc_attributes[which].scope,
-                        which == NDC_ATTRIBUTES ? "" : ndc_attributes[which].name);
+                        which == NDC_ATTRIBUTES ? "nothing" : policy->cluster_attribute->scope,
+                        which == NDC_ATTRIBUTES ? "" : policy->cluster_attribute->name);
+        return;
+    }
+    if (which > NDC_ATTRIBUTES) {
+        check_user(load, entry, history);
         return;
     }
     for (size_t i = 0; i < history->n_events; i++) {

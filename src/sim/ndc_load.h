@@ -54,9 +54,11 @@ struct ndc_options {
     bool has_no_rivals; /* nobody else starts the same workflow */
     unsigned witnesses; /* of causes and effects */
     bool has_homes;     /* the domain has attributes, and these move */
+    bool has_entities;  /* with homes: runs may belong to users, and these move, too */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
+#define NDC_ENTITIES   3 /* users; their numbers come behind NDC_ATTRIBUTES, which is none */
 #define NDC_MOVES_MAX  2048
 
 /* What was asked of the starts of one workflow id. */

@@ -122,7 +122,7 @@ def await_region(clis, user, place):
 
 
 def check_ended(sides, name, home, moved_at=None):
-    """It ended, is the same everywhere, and was written where its user was. How long the move took."""
+    """It ended, is the same everywhere, and was written where its user was; when it moved."""
     support.wait_until(
         lambda: kinds(sides[home].history(name) or [])[-1:] == ["workflow_execution_completed"],
         f"{name} to end",
