@@ -160,8 +160,6 @@ do_outside(struct script *script)
         script->stage->act(script);
 }
 
-static const struct script_attributes no_attributes = {.is_forwarded = true};
-
 static void
 play(const struct script_stage *stage, unsigned domain_clusters, const char *config)
 {
