@@ -148,6 +148,8 @@ is_outside_wanted(void *context)
     return script->is_over || script->order != NULL || is_due;
 }
 
+static const struct script_attributes no_attributes = {.is_forwarded = true};
+
 static void
 do_outside(struct script *script)
 {
