@@ -5,7 +5,6 @@
  * would come back to such a child. So a child that waits unusually long looks for itself: if its
  * parent is open and will come, it waits on; if the parent has closed, its policy counts; if it is
  * not known, it is terminated. */
-#include "domain/active.h"
 #include "engine/inside.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
@@ -17,7 +16,7 @@ struct orphan_view {
     const char *request_id; /* of its start */
     bool is_parent_open;
     STORED(PendingChild) *known; /* NULL: the parent does not know it */
-    bool is_parent_elsewhere;    /* it is active in another cluster: here it may be behind */
+    bool is_behind; /* its history here ends before it asked for a child: more of it will come */
 };
 
 static struct error *
@@ -41,14 +40,8 @@ look_parent(void *context, const struct run *run, const STORED(CurrentRecord) *c
                     (child->started_run_id[0] == '\0' ||
                      strcmp(child->started_run_id, walk->source.run_id) == 0);
     view->known = is_known ? message_copy(walk->arena, &child->base) : NULL;
-    const struct engine_options *options = &walk->engine->options;
-    const struct domain *domain = domains_find_id(options->domains, run->core->domain_id);
-    struct cluster_attribute attribute =
-        cluster_attribute_of(run->core->active_cluster_selection_policy);
-    view->is_parent_elsewhere =
-        domain != NULL &&
-        domains_active_run(options->domains, domain, &attribute, run_last_version(run)).status !=
-            ACTIVE_HERE;
+    view->is_behind =
+        view->is_parent_open && run->core->next_event_id <= walk->errand->transfer->schedule_id;
 }
 
 static struct error *
@@ -93,7 +86,7 @@ errand_ask_parent(struct errand_walk *walk)
     if (err != NULL && !errand_is_void(err))
         return err;
     mark("parent_asked");
-    if (view.known == NULL && view.is_parent_elsewhere)
+    if (view.known == NULL && view.is_behind)
         return error_new(walk->arena, ERR_DOMAIN_NOT_ACTIVE, "the parent may know it elsewhere");
     if (view.known != NULL && view.is_parent_open) {
         if (view.known->started_run_id[0] == '\0')

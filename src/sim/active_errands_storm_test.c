@@ -150,11 +150,20 @@ is_closed(struct script *script, const char *id)
     return seen != NULL && seen->workflow_execution_info->close_status == CLOSE(COMPLETED);
 }
 
+/* In whatever way: one of two runs of a child is terminated. */
+static bool
+has_ended(struct script *script, const char *id)
+{
+    API(DescribeWorkflowExecutionResponse) *seen = script_describe(script, 0, id);
+    return seen != NULL && seen->workflow_execution_info->close_status != 0;
+}
+
 static bool
 are_all_closed(struct script *script)
 {
     for (int i = 0; i < PARENTS; i++)
-        if (!is_closed(script, arena_format(script->arena, "parent%d", i)))
+        if (!is_closed(script, arena_format(script->arena, "parent%d", i)) ||
+            !has_ended(script, arena_format(script->arena, "child%d", i)))
             return false;
     return true;
 }

@@ -45,7 +45,7 @@ work_alone(struct script *script)
     for (unsigned i = 0; i < FLOWS; i++) {
         API(PollForDecisionTaskResponse) *task = script_poll(script, 0, WITHIN);
         EXPECT(task != NULL);
-        unsigned number = (unsigned)atoi(task->workflow_execution->workflow_id + 1);
+        unsigned number = (unsigned)strtoul(task->workflow_execution->workflow_id + 1, NULL, 10);
         EXPECT_OK(script_complete(script, 0, task, number == 0 ? &activity : &end,
                                   number == 0 || number % 2 == 1));
     }
