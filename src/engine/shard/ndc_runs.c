@@ -19,12 +19,16 @@ is_ours(const struct incoming *incoming, const struct run *run)
 }
 
 /* Is it for this cluster to end the run that had the id? Not if the next one goes on where it
- * ended: then its end is on the way, from whoever wrote that. */
+ * ended, with a version that is newer than all that is known of it: then its end is on the way, and
+ * wins. */
 static bool
 is_ours_to_end(const struct incoming *incoming, const struct run *current, const struct run *next)
 {
-    bool goes_on = strcmp(next->core->continued_execution_run_id, current->core->run_id) == 0;
-    return !goes_on && is_ours(incoming, current);
+    const STORED(RunRecord) *core = next->core;
+    bool goes_on = strcmp(core->continued_execution_run_id, current->core->run_id) == 0;
+    bool ends_later =
+        core->n_versions > 0 && core->versions[0]->event_version > run_last_version(current);
+    return !(goes_on && ends_later) && is_ours(incoming, current);
 }
 
 /* Why the run that came has the id now, for who finds the other one ended. */
