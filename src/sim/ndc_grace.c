@@ -100,7 +100,8 @@ static void
 check_outcome(struct ndc_load *load, const API(FailoverEvent) *event, bool *is_open)
 {
     if (event->n_outcomes == 0) {
-        *is_open = true;
+        /* One that a force ended has no report if its cluster crashed just then. */
+        *is_open = !load->options.has_force;
         return;
     }
     const API(FailoverOutcome) *outcome = event->outcomes[0];
