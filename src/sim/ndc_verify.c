@@ -342,7 +342,7 @@ next_of(const struct ndc_load *load, struct round *round)
             return entry;
         if (child > 0 && child <= entry->plan.children) {
             round->own = (struct workflow_entry){.fate = FATE_COMPLETE};
-            snprintf(round->own.id, sizeof round->own.id, "%.20s-c%u", entry->id, child - 1);
+            snprintf(round->own.id, sizeof round->own.id, "%.19s-c%u", entry->id, child - 1);
             return &round->own;
         }
         if (child > 0) {

@@ -256,13 +256,19 @@ SCENE(nothing_comes_again_while_the_domain_is_pending_active, "E-052")
     /* As the record is until all has come that the other cluster still wrote. */
     STORED(DomainRecord) *record =
         (STORED(DomainRecord) *)domains_find_name(rig->domains, "moving")->record;
-    record->failover_end_time = INT64_MAX;
+    STORED(Drain) drain = CADENZA__STORAGE__V1__DRAIN__INIT;
+    STORED(Drain) *drains[] = {&drain};
+    drain.failover_version = record->domain->failover_version;
+    drain.end_time = INT64_MAX;
+    record->drains = drains;
+    record->n_drains = 1;
     feed_send(&feed, 1, "g");
     rig_sleep(60 * NS_PER_S);
     EXPECT_EQ(count_signals(rig, &feed.key), 0);
     EXPECT_EQ(sent.calls, 0);
     EXPECT(rig_rows(rig, ROW_TRANSFER) > 0); /* not forgotten */
-    record->failover_end_time = 0;
+    record->drains = NULL;
+    record->n_drains = 0;
     rig_wait(count_signals(rig, &feed.key) == 1);
     EXPECT_EQ(sent.calls, 0);
     close_engine(rig, engine);
