@@ -71,7 +71,8 @@ measure(struct tenure *tenure, size_t index, struct arena *arena, struct behind 
                             &row);
     if (err != NULL)
         return err;
-    check(row->index < replicating->index_next);
+    if (row->index >= replicating->index_next)
+        return NULL; /* somebody has overtaken us, and wrote it */
     int64_t time = clock_wall() - row->created_time;
     behind->rows = replicating->index_next - row->index;
     behind->time = time > 0 ? time : 0;
