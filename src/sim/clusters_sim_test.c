@@ -50,7 +50,6 @@ static const char *const moving_marks[] = {
     "activity_row_shared",
     "history_forked",
     "run_rebuilt",
-    "row_parked",
     "slow_between_clusters",
     "replication_answer_again",
     "events_fetched_again",
