@@ -5,6 +5,7 @@ A server listens on loopback, on free ports, in a folder of its own, and is ende
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -32,9 +33,15 @@ def wait_until(condition, what, limit=LIMIT):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that nobody listens at, below those that connections are given (from 32768 on)."""
+    while True:
+        port = random.randrange(10000, 31000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def is_free(port):
