@@ -45,8 +45,10 @@ read_end(struct errand_walk *walk, const struct run_key *key, const API(HistoryE
         return err;
     const API(History) *history;
     err = rebuild_decode(&page.node[page.count - 1], walk->arena, &history);
-    if (err == NULL && history->n_events > 0)
-        *end = history->events[history->n_events - 1];
+    /* The batch may be another history's, too, and go on there. */
+    for (size_t i = 0; err == NULL && i < history->n_events; i++)
+        if (history->events[i]->event_id == state.next_event_id - 1)
+            *end = history->events[i];
     return err;
 }
 
@@ -77,6 +79,11 @@ errand_tell_closed(struct errand_walk *walk, const STORED(PendingChild) *child, 
     err = read_end(walk, &key, &end);
     if (err != NULL || end == NULL)
         return errand_is_void(err) ? NULL : err;
+    if ((int)end->attributes_case ==
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES)) {
+        mark("child_goes_on_elsewhere");
+        return NULL; /* the run that it goes on as is not the current one here (yet): that tells */
+    }
     mark("parent_finds_child_closed");
     struct closed_wish wish = {.initiated_id = child->initiated_id,
                                .close = {.workflow_id = child->workflow_id,
