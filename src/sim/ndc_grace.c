@@ -246,7 +246,8 @@ look_at_run(struct witness *witness, unsigned cluster, const char *id, const cha
     return page->next_page_token.len > 0 ? NOT_KNOWN : NOT_THERE;
 }
 
-/* All runs of the chain that began with the acknowledged start. */
+/* All runs of the chain that began with the acknowledged start, and the current run: that may be
+ * one that a reset made. */
 static enum sight
 look_for(struct witness *witness, unsigned cluster, const struct workflow_entry *entry,
          const char *name, int64_t *version)
@@ -257,11 +258,13 @@ look_for(struct witness *witness, unsigned cluster, const struct workflow_entry 
         if (sight != NOT_THERE)
             return sight;
     }
-    return NOT_THERE;
+    run_id = "";
+    return look_at_run(witness, cluster, entry->id, name, &run_id, version);
 }
 
-/* The cluster that wrote it. A signal that comes while a decision is started is in the history when
- * that ends: until then it is with whoever took it, who is not asked for it here. */
+/* The cluster that wrote it; below 0: it is in no run that is known here (a reset took it from the
+ * chain, and another one followed). A signal that comes while a decision is started is in the
+ * history when that ends: until then it is with whoever took it, who is not asked for it here. */
 static int
 find_writer(struct witness *witness, const struct workflow_entry *entry, const char *name)
 {
@@ -271,7 +274,7 @@ find_writer(struct witness *witness, const struct workflow_entry *entry, const c
             look_for(witness, i, entry, name, &version);
         pass_time(NS_PER_S);
     }
-    return sim_group_of_version(version);
+    return version < 0 ? -1 : sim_group_of_version(version);
 }
 
 /* One of the newest: they are open, mostly. */
@@ -302,8 +305,10 @@ testify(struct witness *witness)
     unsigned taker = (unsigned)sim_group_of_version(version);
     enum sight sight = look_for(witness, taker, first, cause, &ignored);
     mark(sight == SEEN ? "cause_came_with_effect" : "cause_not_seen");
-    if (sight != NOT_THERE || load->broken[0] != '\0' ||
-        find_writer(witness, first, cause) == (int)taker)
+    if (sight != NOT_THERE || load->broken[0] != '\0')
+        return;
+    int writer = find_writer(witness, first, cause);
+    if (writer < 0 || writer == (int)taker)
         return;
     snprintf(load->broken, sizeof load->broken,
              "cluster%u took %s of %s (version %" PRId64 ") and had not %s of %s", taker, effect,
