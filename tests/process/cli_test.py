@@ -494,16 +494,20 @@ def test_a_failover_reaches_every_cluster_of_a_group(binary, folder):
             support.wait_until(lambda: is_known(domain), "the domain to be replicated")
         err = domains[1]("update", "--retention", "4", code=1)
         assert "primary" in err and "--address" in err, err
+
+        def places(domain):
+            shown = domain.described()["replicationConfiguration"]
+            region = shown["activeClusters"]["attributeScopes"]["region"]["clusterAttributes"]
+            return shown["activeClusterName"], region["oslo"]["activeClusterName"]
+
         domains[2]("failover", "--active_cluster", "cluster2", "--reason", "drill")
+        support.wait_until(
+            lambda: places(domains[1])[0] == "cluster2", "the failover to be known elsewhere"
+        )
         domains[1]("failover", "--active_clusters", "region.oslo:cluster1")
 
         def has_moved(domain):
-            shown = domain.described()["replicationConfiguration"]
-            region = shown["activeClusters"]["attributeScopes"]["region"]["clusterAttributes"]
-            return (shown["activeClusterName"], region["oslo"]["activeClusterName"]) == (
-                "cluster2",
-                "cluster1",
-            )
+            return places(domain) == ("cluster2", "cluster1")
 
         for domain in domains:
             support.wait_until(lambda: has_moved(domain), "the failovers to be replicated")
