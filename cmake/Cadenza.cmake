@@ -1,7 +1,9 @@
-# What every folder of src/ uses: flags, libraries found once, and three verbs:
+# What every folder of src/ uses: flags, libraries found once, and four verbs:
 #   cadenza_library(NAME SOURCES ... [DEPS ...])       a folder's static library
 #   cadenza_test(NAME SOURCES ... [DEPS ...] [LABELS release tsan] [ENV A=b ...] [ARGS ...] [TIMEOUT seconds])
 #                                                      a test program beside its source, run by ctest
+#   cadenza_storm(NAME SEEDS few many ...)             such a program that samples by seed: few seeds under a sanitizer,
+#                                                      many in the release build, where a storm costs a tenth
 #   cadenza_fuzzer(NAME SOURCES ... [DEPS ...])        a libFuzzer target; replays its corpus in the tests
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -66,6 +68,17 @@ function(cadenza_test name)
     foreach(label ${ARG_LABELS})
         add_dependencies(tests_${label} ${name})
     endforeach()
+endfunction()
+
+function(cadenza_storm name)
+    cmake_parse_arguments(ARG "" "" "SEEDS;SOURCES;DEPS" ${ARGN})
+    list(GET ARG_SEEDS 0 few)
+    list(GET ARG_SEEDS 1 seeds)
+    if(CADENZA_SANITIZE)
+        set(seeds ${few})
+    endif()
+    cadenza_test(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} LABELS release ARGS --seeds=${seeds} TIMEOUT 900)
+    set_tests_properties(${name} PROPERTIES COST ${seeds}) # the long ones begin first
 endfunction()
 
 # Without CADENZA_FUZZ the target is a plain program that runs its function over the kept corpus.
