@@ -1,53 +1,39 @@
 /* runs_in.c - see runs_in.h. */
 #include "replication/runs_in.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
-#include "base/list.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
-#include "fiber/sync.h"
-#include "replication/peer.h"
+#include "replication/pursuit.h"
 #include "replication/runs_apply.h"
 #include "route/route.h"
 #include "rpc/client.h"
 #include "wire/message.h"
 
-#define PATH          "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
-#define DLQ_PATH      "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
-#define RESEND_PATH   "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
-#define CALL_TIMEOUT  (10 * NS_PER_S)
-#define RUN_TIMEOUT   (180 * NS_PER_S) /* for all of a run's events; each page has its own */
-#define PAUSE_MIN     (100 * NS_PER_MS)
-#define PAUSE_MAX     (5 * NS_PER_S)
-#define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
+#define PATH         "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
+#define DLQ_PATH     "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
+#define RESEND_PATH  "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
+#define CALL_TIMEOUT (10 * NS_PER_S)
+#define RUN_TIMEOUT  (180 * NS_PER_S) /* for all of a run's events; each page has its own */
 
 struct peer {
-    struct list node;
+    struct followed base;
     struct runs_in *in;
-    const struct cluster *cluster;
-    struct grpc_client *client;
     struct applier *applier;
-    struct fiber *fiber;
-    bool is_away;       /* the last call failed */
-    char failure[256];  /* and why */
-    int64_t heard;      /* when a call last succeeded, by the wall clock; 0: none has */
-    int64_t pause;      /* until the next try */
     struct arena *echo; /* an answer that is applied once more; NULL: none */
     const ADMIN(GetReplicationMessagesResponse) *echoed;
-    struct counter *fetched, *failed, *resynced;
+    struct counter *fetched, *resynced;
 };
 
 struct runs_in {
     struct runs_in_options options;
-    struct list peers;
-    struct latch fibers;
+    struct pursuit pursuit;
     struct latch operations; /* calls of others that are under way */
-    bool is_stopping;
 };
 
 /* --- one round ---- */
@@ -72,14 +58,6 @@ make_request(const struct peer *peer, struct arena *arena)
     return request;
 }
 
-/* A peer that does not wait until it has something is not asked all the time. */
-static struct error *
-rest(int64_t begin, struct arena *arena)
-{
-    int64_t next = begin + POLL_INTERVAL, now = clock_monotonic();
-    return next > now ? fiber_sleep(next - now, arena) : NULL;
-}
-
 static struct apply_world
 world_of(const struct peer *peer)
 {
@@ -87,7 +65,7 @@ world_of(const struct peer *peer)
     return (struct apply_world){.engine = options->engine,
                                 .domains = options->domains,
                                 .group = options->group,
-                                .client = peer->client};
+                                .client = peer->base.client};
 }
 
 /* We were away for so long that messages were dropped: the runs say what they said. */
@@ -100,9 +78,10 @@ resync(struct peer *peer, struct arena *arena, bool *is_resynced)
     for (uint32_t i = 0; err == NULL && i < applier_shard_count(peer->applier); i++) {
         if (applier_resync_to(peer->applier, i) == 0)
             continue;
-        log_info(
-            log, "Changes of a cluster were dropped while this one was away: reading its runs.",
-            log_text("source-cluster", peer->cluster->name), log_number("shard-id", (int64_t)i));
+        log_info(log,
+                 "Changes of a cluster were dropped while this one was away: reading its runs.",
+                 log_text("source-cluster", peer->base.cluster->name),
+                 log_number("shard-id", (int64_t)i));
         err = apply_all_runs(&world, i, log, arena);
         if (err == NULL) {
             mark("replication_resynced");
@@ -138,8 +117,9 @@ keep_echo(struct peer *peer, const ADMIN(GetReplicationMessagesResponse) *respon
 }
 
 static struct error *
-peer_round(struct peer *peer, struct arena *arena)
+peer_round(struct followed *followed, struct arena *arena)
 {
+    struct peer *peer = (struct peer *)followed;
     play_echo(peer);
     applier_wait_room(peer->applier);
     int64_t begin = clock_monotonic();
@@ -147,11 +127,11 @@ peer_round(struct peer *peer, struct arena *arena)
     ADMIN(GetReplicationMessagesResponse) *response = NULL;
     struct arena *kept = arena_new(0);
     fiber_set_deadline(begin + CALL_TIMEOUT);
-    struct error *err = rpc_client_call(peer->client, PATH, &request->base, kept,
+    struct error *err = rpc_client_call(peer->base.client, PATH, &request->base, kept,
                                         ADMIN_TYPE(get_replication_messages_response), &response);
     fiber_set_deadline(NEVER);
     if (err != NULL) {
-        err = error_wrap(error_copy(arena, err), "asking cluster %s", peer->cluster->name);
+        err = error_wrap(error_copy(arena, err), "asking cluster %s", peer->base.cluster->name);
         arena_free(kept);
         return err;
     }
@@ -164,117 +144,76 @@ peer_round(struct peer *peer, struct arena *arena)
     err = resync(peer, arena, &is_resynced);
     if (err != NULL || is_resynced || count > 0 || has_more)
         return err;
-    return rest(begin, arena);
-}
-
-/* --- a fiber per peer ---- */
-
-static void
-note_failure(struct peer *peer, const struct error *err)
-{
-    counter_add(peer->failed, 1);
-    if (!peer->is_away)
-        log_warn(peer->in->options.log, "The runs of a cluster cannot be followed, trying again.",
-                 log_text("source-cluster", peer->cluster->name), log_error(err));
-    peer->is_away = true;
-    snprintf(peer->failure, sizeof peer->failure, "%s", err->message);
-}
-
-static void
-note_success(struct peer *peer)
-{
-    if (peer->is_away)
-        log_info(peer->in->options.log, "The runs of a cluster are followed again.",
-                 log_text("source-cluster", peer->cluster->name));
-    peer->is_away = false;
-    peer->heard = clock_wall();
-    peer->pause = PAUSE_MIN;
-}
-
-static void
-follow_peer(void *argument)
-{
-    struct peer *peer = argument;
-    while (!peer->in->is_stopping) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        struct error *err = peer_round(peer, arena);
-        if (peer->in->is_stopping)
-            break;
-        if (err == NULL) {
-            note_success(peer);
-            continue;
-        }
-        mark("runs_peer_failed");
-        note_failure(peer, err);
-        if (fiber_sleep(peer->pause, arena) != NULL)
-            break;
-        peer->pause = peer->pause * 2 > PAUSE_MAX ? PAUSE_MAX : peer->pause * 2;
-    }
-    latch_done(&peer->in->fibers);
+    return pursuit_rest(begin, arena);
 }
 
 /* --- life ---- */
 
-static void
-start_peer(struct runs_in *in, const struct cluster *cluster)
+static struct followed *
+make_peer(void *context, const struct cluster *cluster)
 {
+    struct runs_in *in = context;
     struct peer *peer = memory_zalloc(1, sizeof *peer);
     struct metrics *metrics = in->options.metrics;
     const char *labels[] = {"source_cluster", cluster->name, "kind", "runs", NULL};
-    const struct peer_ways ways = {in->options.group, in->options.tls, in->options.tokens};
     peer->in = in;
-    peer->cluster = cluster;
-    peer->client = peer_client_new(&ways, cluster);
-    peer->applier = applier_new(
-        &(struct applier_options){.world = in->options, .source = cluster, .client = peer->client});
-    peer->pause = PAUSE_MIN;
     peer->fetched = metrics_counter(metrics, "cadence_replication_tasks_fetched",
                                     "Messages that a peer sent.", labels);
-    peer->failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",
-                                   "Rounds of following a peer that failed.", labels);
+    peer->base.failed = metrics_counter(metrics, "cadence_replication_tasks_fetch_failed",
+                                        "Rounds of following a peer that failed.", labels);
     peer->resynced = metrics_counter(metrics, "replication_shards_resynced",
                                      "Shards of a peer of which the runs were read.", labels);
-    list_push_back(&in->peers, &peer->node);
-    latch_add(&in->fibers, 1);
-    peer->fiber = fiber_start("runs-in", follow_peer, peer);
+    return &peer->base;
+}
+
+static void
+begin_peer(struct followed *followed)
+{
+    struct peer *peer = (struct peer *)followed;
+    peer->applier = applier_new(&(struct applier_options){
+        .world = peer->in->options, .source = followed->cluster, .client = followed->client});
+}
+
+static void
+drop_peer(struct followed *followed)
+{
+    struct peer *peer = (struct peer *)followed;
+    applier_free(peer->applier);
+    if (peer->echo != NULL)
+        arena_free(peer->echo);
+    memory_free(peer);
 }
 
 struct runs_in *
 runs_in_start(const struct runs_in_options *options)
 {
-    check(loop_index(loop_self()) == 0);
     check(options->engine != NULL && options->domains != NULL && options->group != NULL);
     struct runs_in *in = memory_zalloc(1, sizeof *in);
     in->options = *options;
-    list_init(&in->peers);
-    latch_init(&in->fibers, 0);
     latch_init(&in->operations, 0);
-    const struct cluster_group *group = options->group;
-    for (size_t i = 0; i < group->count; i++) {
-        const struct cluster *cluster = &group->clusters[i];
-        bool has_address = cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
-        if (cluster != group->current && cluster->is_enabled && has_address)
-            start_peer(in, cluster);
-    }
+    const struct pursuit_options pursuit = {
+        .ways = {options->group, options->tls, options->tokens},
+        .log = options->log,
+        .fiber_name = "runs-in",
+        .fails = "The runs of a cluster cannot be followed, trying again.",
+        .goes_on = "The runs of a cluster are followed again.",
+        .mark = "runs_peer_failed",
+        .make = make_peer,
+        .begin = begin_peer,
+        .round = peer_round,
+        .drop = drop_peer,
+        .context = in,
+    };
+    pursuit_start(&in->pursuit, &pursuit);
     return in;
 }
 
 void
 runs_in_stop(struct runs_in *in)
 {
-    in->is_stopping = true;
-    list_each(node, &in->peers)
-        fiber_cancel(list_entry(node, struct peer, node)->fiber);
-    latch_wait(&in->fibers);
+    pursuit_stop(&in->pursuit);
     latch_wait(&in->operations);
-    list_each_safe(node, &in->peers) {
-        struct peer *peer = list_entry(node, struct peer, node);
-        applier_free(peer->applier);
-        grpc_client_free(peer->client);
-        if (peer->echo != NULL)
-            arena_free(peer->echo);
-        memory_free(peer);
-    }
+    pursuit_free(&in->pursuit);
     memory_free(in);
 }
 
@@ -298,9 +237,9 @@ struct operation {
 static const struct peer *
 find_peer(struct operation *operation)
 {
-    list_each(node, &operation->in->peers) {
-        struct peer *peer = list_entry(node, struct peer, node);
-        if (strcmp(peer->cluster->name, operation->source) == 0)
+    list_each(node, &operation->in->pursuit.peers) {
+        struct peer *peer = list_entry(node, struct peer, base.node);
+        if (strcmp(peer->base.cluster->name, operation->source) == 0)
             return peer;
     }
     operation->err = error_new(operation->arena, ERR_BAD_REQUEST,
@@ -337,7 +276,7 @@ push_here(struct operation *operation, const struct peer *peer)
     request->workflow_execution->workflow_id = (char *)operation->key->workflow_id;
     request->workflow_execution->run_id = (char *)operation->key->run_id;
     request->remote_cluster = (char *)peer->in->options.group->current->name;
-    operation->err = rpc_client_call(peer->client, RESEND_PATH, &request->base, arena,
+    operation->err = rpc_client_call(peer->base.client, RESEND_PATH, &request->base, arena,
                                      ADMIN_TYPE(resend_replication_tasks_response), &response);
 }
 
@@ -349,7 +288,7 @@ hydrate_here(struct operation *operation, const struct peer *peer)
     request->task_infos = operation->infos;
     request->n_task_infos = operation->info_count;
     operation->err =
-        rpc_client_call(peer->client, DLQ_PATH, &request->base, operation->arena,
+        rpc_client_call(peer->base.client, DLQ_PATH, &request->base, operation->arena,
                         ADMIN_TYPE(get_dlqreplication_messages_response), operation->response);
 }
 
@@ -360,9 +299,9 @@ operate_here(void *argument)
     struct operation *operation = argument;
     struct runs_in *in = operation->in;
     const struct peer *peer = find_peer(operation);
-    if (in->is_stopping)
+    if (in->pursuit.is_stopping)
         operation->err = error_new(operation->arena, ERR_UNAVAILABLE, "The server is stopping.");
-    if (peer == NULL || in->is_stopping)
+    if (peer == NULL || in->pursuit.is_stopping)
         return;
     int64_t timeout = operation->timeout == 0 ? CALL_TIMEOUT : operation->timeout;
     int64_t before = fiber_deadline(), latest = clock_monotonic() + timeout;
@@ -394,14 +333,14 @@ list_here(void *argument)
     struct arena *arena = listing->arena;
     const struct cluster_group *group = listing->in->options.group;
     listing->states = arena_zalloc(arena, group->count, sizeof *listing->states);
-    list_each(node, &listing->in->peers) {
-        const struct peer *peer = list_entry(node, struct peer, node);
+    list_each(node, &listing->in->pursuit.peers) {
+        const struct peer *peer = list_entry(node, struct peer, base.node);
         check(listing->count < group->count);
         struct peer_state *state = &listing->states[listing->count++];
-        *state =
-            (struct peer_state){.cluster = peer->cluster,
-                                .failure = peer->is_away ? arena_text(arena, peer->failure) : NULL,
-                                .heard = peer->heard};
+        *state = (struct peer_state){
+            .cluster = peer->base.cluster,
+            .failure = peer->base.is_away ? arena_text(arena, peer->base.failure) : NULL,
+            .heard = peer->base.heard};
         state->waiting = applier_waiting(peer->applier, arena, &state->oldest);
     }
 }

@@ -1,0 +1,129 @@
+/* pursuit.c - see pursuit.h. */
+#include "replication/pursuit.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
+
+#define PAUSE_MIN     (100 * NS_PER_MS)
+#define PAUSE_MAX     (5 * NS_PER_S)
+#define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
+
+static void
+note_failure(struct followed *peer, const struct error *err)
+{
+    const struct pursuit_options *options = &peer->pursuit->options;
+    bool is_refused = err->kind == ERR_ACCESS_DENIED;
+    counter_add(peer->failed, 1);
+    mark(options->mark);
+    if (is_refused && !peer->is_refused)
+        log_warn(options->log, PEER_REFUSES, log_text("source-cluster", peer->cluster->name),
+                 log_error(err));
+    else if (!peer->is_away)
+        log_warn(options->log, options->fails, log_text("source-cluster", peer->cluster->name),
+                 log_error(err));
+    peer->is_away = true;
+    peer->is_refused = is_refused;
+    snprintf(peer->failure, sizeof peer->failure, "%s", err->message);
+}
+
+static void
+note_success(struct followed *peer)
+{
+    const struct pursuit_options *options = &peer->pursuit->options;
+    if (peer->is_away)
+        log_info(options->log, options->goes_on, log_text("source-cluster", peer->cluster->name));
+    peer->is_away = false;
+    peer->is_refused = false;
+    peer->heard = clock_wall();
+    peer->pause = PAUSE_MIN;
+}
+
+static void
+follow_peer(void *argument)
+{
+    struct followed *peer = argument;
+    struct pursuit *pursuit = peer->pursuit;
+    while (!pursuit->is_stopping) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct error *err = pursuit->options.round(peer, arena);
+        if (pursuit->is_stopping)
+            break;
+        if (err == NULL) {
+            note_success(peer);
+            continue;
+        }
+        note_failure(peer, err);
+        if (fiber_sleep(peer->pause, arena) != NULL)
+            break;
+        peer->pause = peer->pause * 2 > PAUSE_MAX ? PAUSE_MAX : peer->pause * 2;
+    }
+    latch_done(&pursuit->fibers);
+}
+
+static void
+start_peer(struct pursuit *pursuit, const struct cluster *cluster)
+{
+    const struct pursuit_options *options = &pursuit->options;
+    struct followed *peer = options->make(options->context, cluster);
+    check(peer->failed != NULL);
+    peer->pursuit = pursuit;
+    peer->cluster = cluster;
+    peer->client = peer_client_new(&options->ways, cluster);
+    peer->pause = PAUSE_MIN;
+    if (options->begin != NULL)
+        options->begin(peer);
+    list_push_back(&pursuit->peers, &peer->node);
+    latch_add(&pursuit->fibers, 1);
+    peer->fiber = fiber_start(options->fiber_name, follow_peer, peer);
+}
+
+void
+pursuit_start(struct pursuit *pursuit, const struct pursuit_options *options)
+{
+    check(loop_index(loop_self()) == 0);
+    *pursuit = (struct pursuit){.options = *options};
+    list_init(&pursuit->peers);
+    latch_init(&pursuit->fibers, 0);
+    const struct cluster_group *group = options->ways.group;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct cluster *cluster = &group->clusters[i];
+        bool has_address = cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
+        if (cluster != group->current && cluster->is_enabled && has_address)
+            start_peer(pursuit, cluster);
+    }
+}
+
+void
+pursuit_stop(struct pursuit *pursuit)
+{
+    check(loop_index(loop_self()) == 0 && !pursuit->is_stopping);
+    pursuit->is_stopping = true;
+    list_each(node, &pursuit->peers)
+        fiber_cancel(list_entry(node, struct followed, node)->fiber);
+    latch_wait(&pursuit->fibers);
+}
+
+void
+pursuit_free(struct pursuit *pursuit)
+{
+    check(pursuit->is_stopping);
+    while (!list_is_empty(&pursuit->peers)) {
+        struct followed *peer = list_entry(list_pop_front(&pursuit->peers), struct followed, node);
+        struct grpc_client *client = peer->client;
+        pursuit->options.drop(peer);
+        grpc_client_free(client);
+    }
+}
+
+struct error *
+pursuit_rest(int64_t begin, struct arena *arena)
+{
+    int64_t next = begin + POLL_INTERVAL, now = clock_monotonic();
+    return next > now ? fiber_sleep(next - now, arena) : NULL;
+}
