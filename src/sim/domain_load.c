@@ -102,8 +102,9 @@ step_describe(struct load_worker *worker, struct load_call *call)
 }
 
 static void
-worker_step(struct load_worker *worker, struct load_clients *clients)
+worker_step(void *context, unsigned number, struct load_clients *clients)
 {
+    struct load_worker *worker = &((struct domain_load *)context)->workers[number];
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct load_call call = {.clients = clients, .arena = arena};
     call.host = (unsigned)chance(worker->load->sim->count);
@@ -118,48 +119,22 @@ worker_step(struct load_worker *worker, struct load_clients *clients)
     fiber_set_deadline(NEVER);
 }
 
-static void
-worker_main(void *argument)
-{
-    struct load_worker *worker = argument;
-    struct domain_load *load = worker->load;
-    struct load_clients *clients = load_clients_new(load->sim);
-    while (!load->is_over && load->verdict.violation == NULL) {
-        worker_step(worker, clients);
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep((int64_t)chance((uint64_t)load->think_max), arena) != NULL)
-            break;
-    }
-    load_clients_free(clients);
-    load->running--;
-}
-
-static void
-client_main(void *argument)
-{
-    struct domain_load *load = argument;
-    for (unsigned i = 0; i < load->worker_count; i++)
-        fiber_start("load-worker", worker_main, &load->workers[i]);
-    while (load->running > 0) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep(10 * NS_PER_MS, arena) != NULL)
-            break;
-    }
-}
-
 struct domain_load *
 domain_load_start(struct sim *sim, unsigned workers, int64_t think_max)
 {
     struct domain_load *load = memory_zalloc(1, sizeof *load);
     load->sim = sim;
-    load->worker_count = load->running = workers;
-    load->think_max = think_max;
+    load->crew = (struct crew){.count = workers,
+                               .think_max = think_max,
+                               .step = worker_step,
+                               .load = load,
+                               .verdict = &load->verdict};
     load->workers = memory_zalloc(workers, sizeof *load->workers);
     for (unsigned i = 0; i < workers; i++) {
         load->workers[i].load = load;
         load->workers[i].number = i;
     }
-    host_start(sim->client, client_main, load);
+    crew_start(&load->crew, sim);
     return load;
 }
 

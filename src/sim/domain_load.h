@@ -8,8 +8,7 @@
 #ifndef CADENZA_SIM_DOMAIN_LOAD_H
 #define CADENZA_SIM_DOMAIN_LOAD_H
 
-#include "sim/sim.h"
-#include "sim/verdict.h"
+#include "sim/crew.h"
 
 #define LOAD_WORKERS_MAX 16
 #define LOAD_DOMAINS_MAX 4096 /* of one worker */
@@ -30,10 +29,7 @@ struct load_worker {
 
 struct domain_load {
     struct sim *sim;
-    unsigned worker_count;
-    int64_t think_max; /* pause between two calls of a worker, ns */
-    bool is_over;      /* set by the test: workers end */
-    unsigned running;
+    struct crew crew;
     uint64_t calls, acknowledged, failed, stale_reads_checked;
     struct verdict verdict;
     struct load_worker *workers;

@@ -35,8 +35,7 @@ visit_domain(void *context, const char *name, uint32_t sequence)
     for (const char *at = name; *at != '\0'; at++)
         audit->fingerprint[audit->host] = audit->fingerprint[audit->host] * 31 + (uint8_t)*at;
     audit->fingerprint[audit->host] = audit->fingerprint[audit->host] * 31 + sequence;
-    if (parsed != 2 || worker >= load->worker_count ||
-        index >= load->workers[worker].domain_count) {
+    if (parsed != 2 || worker >= load->crew.count || index >= load->workers[worker].domain_count) {
         verdict_violate(&load->verdict, "host %u has %s, which nobody registered", audit->host,
                         name);
         return;
@@ -53,7 +52,7 @@ static void
 check_found(struct audit *audit)
 {
     struct domain_load *load = audit->load;
-    for (unsigned w = 0; w < load->worker_count; w++) {
+    for (unsigned w = 0; w < load->crew.count; w++) {
         for (unsigned i = 0; i < load->workers[w].domain_count; i++) {
             if (load->workers[w].domains[i].is_acknowledged && !audit->found[w][i])
                 verdict_violate(&load->verdict, "host %u lost w%u-%u, which was acknowledged",
@@ -117,15 +116,14 @@ const char *
 domain_load_verify(struct domain_load *load)
 {
     struct sim *sim = load->sim;
-    load->is_over = true;
+    load->crew.is_over = true;
     if (!world_run_until(sim->world, workers_have_ended, load, SETTLE_LIMIT))
         verdict_violate(&load->verdict, "a worker hangs: its call had a deadline and did not end");
     if (load->verdict.violation != NULL)
         return load->verdict.violation;
     world_run_for(sim->world, 10 * NS_PER_S); /* every host looks at the store each second */
 
-    struct audit audit = {.load = load,
-                          .found = memory_zalloc(load->worker_count, LOAD_DOMAINS_MAX)};
+    struct audit audit = {.load = load, .found = memory_zalloc(load->crew.count, LOAD_DOMAINS_MAX)};
     host_start(sim->client, audit_main, &audit);
     if (!world_run_until(sim->world, audit_has_ended, &audit, SETTLE_LIMIT))
         verdict_violate(&load->verdict, "the audit hangs");

@@ -253,8 +253,9 @@ register_domain(struct step *step, const char *name)
 }
 
 static void
-worker_step(struct entity_load *load, unsigned worker, struct load_clients *clients)
+worker_step(void *context, unsigned worker, struct load_clients *clients)
 {
+    struct entity_load *load = context;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct step step = {.load = load};
     step.call =
@@ -274,43 +275,16 @@ worker_step(struct entity_load *load, unsigned worker, struct load_clients *clie
     fiber_set_deadline(NEVER);
 }
 
-static void
-worker_main(void *argument)
-{
-    struct entity_load *load = argument;
-    unsigned worker = load->next_worker++;
-    struct load_clients *clients = load_clients_new(load->sim);
-    while (!load->is_over && load->verdict.violation == NULL) {
-        worker_step(load, worker, clients);
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep((int64_t)entropy_below((uint64_t)load->think_max), arena) != NULL)
-            break;
-    }
-    load_clients_free(clients);
-    check(load->running > 0);
-    load->running--;
-}
-
-static void
-client_main(void *argument)
-{
-    struct entity_load *load = argument;
-    for (unsigned i = 0; i < load->worker_count; i++)
-        fiber_start("entity-worker", worker_main, load);
-    while (load->running > 0) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep(10 * NS_PER_MS, arena) != NULL)
-            break;
-    }
-}
-
 struct entity_load *
 entity_load_start(struct sim *sim, unsigned workers, int64_t think_max)
 {
     struct entity_load *load = memory_zalloc(1, sizeof *load);
     load->sim = sim;
-    load->worker_count = load->running = workers;
-    load->think_max = think_max;
+    load->crew = (struct crew){.count = workers,
+                               .think_max = think_max,
+                               .step = worker_step,
+                               .load = load,
+                               .verdict = &load->verdict};
     for (unsigned i = 0; i < ENTITY_KEYS; i++) {
         struct entity_ledger *entity = &load->entities[i];
         snprintf(entity->key, sizeof entity->key, "user-%u", i);
@@ -318,7 +292,7 @@ entity_load_start(struct sim *sim, unsigned workers, int64_t think_max)
             entity->sight[j] = (struct entity_sight){-1, {-1, -1}, {-1, -1}};
         entity->acknowledged = -1;
     }
-    host_start(sim->client, client_main, load);
+    crew_start(&load->crew, sim);
     return load;
 }
 
@@ -392,7 +366,7 @@ void
 entity_load_verify(struct entity_load *load)
 {
     struct sim *sim = load->sim;
-    load->is_over = true;
+    load->crew.is_over = true;
     if (!world_run_until(sim->world, client_has_ended, sim, SETTLE_LIMIT))
         verdict_violate(&load->verdict, "a worker hangs: its call had a deadline and did not end");
     if (load->verdict.violation != NULL)

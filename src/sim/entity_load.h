@@ -10,8 +10,7 @@
 #ifndef CADENZA_SIM_ENTITY_LOAD_H
 #define CADENZA_SIM_ENTITY_LOAD_H
 
-#include "sim/calls.h"
-#include "sim/verdict.h"
+#include "sim/crew.h"
 
 #define ENTITY_DOMAINS  2
 #define ENTITY_KEYS     5
@@ -40,9 +39,7 @@ struct entity_ledger {
 
 struct entity_load {
     struct sim *sim;
-    unsigned worker_count, next_worker, running;
-    int64_t think_max;
-    bool is_over;
+    struct crew crew;
     bool is_ready; /* the domains are there */
     uint64_t calls, acknowledged, failed, moves, region_moves, home_changes;
     struct verdict verdict;

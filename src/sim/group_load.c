@@ -301,8 +301,9 @@ static const struct {
 #define WEIGHTS 100
 
 static void
-worker_step(struct group_load *load, unsigned worker, struct load_clients *clients)
+worker_step(void *context, unsigned worker, struct load_clients *clients)
 {
+    struct group_load *load = context;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct step step = {.load = load, .worker = worker};
     step.call =
@@ -316,43 +317,16 @@ worker_step(struct group_load *load, unsigned worker, struct load_clients *clien
     fiber_set_deadline(NEVER);
 }
 
-static void
-worker_main(void *argument)
-{
-    struct group_load *load = argument;
-    unsigned worker = load->next_worker++;
-    struct load_clients *clients = load_clients_new(load->sim);
-    while (!load->is_over && load->verdict.violation == NULL) {
-        worker_step(load, worker, clients);
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep((int64_t)entropy_below((uint64_t)load->think_max), arena) != NULL)
-            break;
-    }
-    load_clients_free(clients);
-    check(load->running > 0);
-    load->running--;
-}
-
-static void
-client_main(void *argument)
-{
-    struct group_load *load = argument;
-    for (unsigned i = 0; i < load->worker_count; i++)
-        fiber_start("group-worker", worker_main, load);
-    while (load->running > 0) {
-        scoped(arena_drop) struct arena *arena = arena_new(0);
-        if (fiber_sleep(10 * NS_PER_MS, arena) != NULL)
-            break;
-    }
-}
-
 struct group_load *
 group_load_start(struct sim *sim, unsigned workers, int64_t think_max)
 {
     struct group_load *load = memory_zalloc(1, sizeof *load);
     load->sim = sim;
-    load->worker_count = load->running = workers;
-    load->think_max = think_max;
-    host_start(sim->client, client_main, load);
+    load->crew = (struct crew){.count = workers,
+                               .think_max = think_max,
+                               .step = worker_step,
+                               .load = load,
+                               .verdict = &load->verdict};
+    crew_start(&load->crew, sim);
     return load;
 }

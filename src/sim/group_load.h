@@ -12,8 +12,7 @@
 #ifndef CADENZA_SIM_GROUP_LOAD_H
 #define CADENZA_SIM_GROUP_LOAD_H
 
-#include "sim/calls.h"
-#include "sim/verdict.h"
+#include "sim/crew.h"
 
 #define GROUP_DOMAINS_MAX   40
 #define GROUP_FAILOVERS_MAX 256 /* acknowledged, of one domain */
@@ -59,10 +58,8 @@ struct group_domain {
 
 struct group_load {
     struct sim *sim;
-    unsigned worker_count, next_worker, running;
-    int64_t think_max; /* pause between two calls of a worker, ns */
-    bool has_rivals;   /* set by the test before the world runs: names are taken elsewhere */
-    bool is_over;      /* set by the test: workers end */
+    struct crew crew;
+    bool has_rivals; /* set by the test before the world runs: names are taken elsewhere */
     uint64_t calls, acknowledged, refused, failed, failovers;
     uint64_t rivals, letters;  /* found after the storm */
     uint64_t own_moves, stays; /* of domains with attributes, found in all histories */

@@ -337,7 +337,7 @@ void
 group_load_verify(struct group_load *load)
 {
     struct sim *sim = load->sim;
-    load->is_over = true;
+    load->crew.is_over = true;
     if (!world_run_until(sim->world, client_has_ended, sim, SETTLE_LIMIT))
         verdict_violate(&load->verdict, "a worker hangs: its call had a deadline and did not end");
     if (load->verdict.violation != NULL)
