@@ -415,5 +415,8 @@ ndc_audit(struct ndc_load *load)
         check_parked(&audit, i);
         arena_free(audit.arena);
     }
+    /* Also when the clusters agree by chance (ndc/runs.h). */
+    if (world_mark_count(load->sim->world, "current_run_does_not_lead") > 0)
+        verdict_violate(&load->verdict, "a run had a workflow id that another one should have");
     load_clients_free(audit.clients);
 }

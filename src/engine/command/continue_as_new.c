@@ -34,29 +34,14 @@ find_fault(const struct facts *facts, const wish_t *wish, struct arena *arena)
     return schedule_fault(wish->cron_schedule, facts->now, arena);
 }
 
-/* What the next run belongs to: its first events are written here, with the version of this run. So
- * it may be moved only to where it could have stayed: to what is active in the same cluster, with a
- * version that is not lower. Everything else would leave it to a cluster whose version comes before
- * that of its events. */
 static const char *
 find_attribute_fault(const struct deciding *deciding, const wish_t *wish)
 {
-    const struct facts *facts = deciding->step->facts;
     const STORED(RunRecord) *core = mutation_run(deciding->mutation)->core;
-    struct cluster_attribute next = cluster_attribute_of(wish->active_cluster_selection_policy);
-    struct cluster_attribute own = cluster_attribute_of(core->active_cluster_selection_policy);
-    if (next.scope == NULL || cluster_attribute_equals(&next, &own))
+    if (cluster_attribute_of(wish->active_cluster_selection_policy).scope == NULL)
         return NULL;
-    struct active_cluster there = facts_active(facts, facts->domain, &next);
-    struct active_cluster here = facts_active(facts, facts->domain, &own);
-    if (there.status == ACTIVE_UNKNOWN_ATTRIBUTE)
-        return UNKNOWN_ATTRIBUTE_FAULT;
-    if (strcmp(there.cluster_name, here.cluster_name) != 0)
-        return "Cannot continue as new with a cluster attribute that is active in a different "
-               "cluster.";
-    if (there.failover_version < facts->event_version)
-        return "Cannot continue as new with a cluster attribute whose failover version is lower.";
-    return NULL;
+    return start_move_attribute(deciding->step, core->active_cluster_selection_policy,
+                                wish->active_cluster_selection_policy, "continue as new");
 }
 
 /* The wish with what it left out. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "engine/command/inside.h"
+#include "engine/command/start.h"
 #include "engine/run/apply.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
@@ -221,16 +221,22 @@ signal_again(struct mutation *mutation, const struct reset_command *command)
     }
 }
 
+/* May it begin? The run that is reset need not belong to what the current one belongs to. */
 static struct error *
-check_rebuilt(const struct step *step, const struct reset_command *command)
+check_rebuilt(struct step *step, const struct reset_command *command)
 {
     const STORED(RunRecord) *core = command->rebuilt->core;
+    const STORED(RunRecord) *current = mutation_run(step->mutation)->core;
     check(core->n_versions > 0);
     if (core->versions[core->n_versions - 1]->event_version > step->facts->event_version)
         return error_new(step->arena, ERR_INTERNAL, "workflowResetter encounter version mismatch.");
     if (command->children > 0)
         return error_new(step->arena, ERR_BAD_REQUEST,
                          "Can not reset workflow with pending child workflows");
+    const char *fault = start_move_attribute(step, current->active_cluster_selection_policy,
+                                             core->active_cluster_selection_policy, "reset");
+    if (fault != NULL)
+        return error_new(step->arena, ERR_BAD_REQUEST, "%s", fault);
     return NULL;
 }
 

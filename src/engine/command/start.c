@@ -2,6 +2,8 @@
 #include "engine/command/start.h"
 
 #include "base/check.h"
+#include "domain/active.h"
+#include "engine/ndc/runs.h"
 #include "wire/errors.h"
 #include "wire/presence.h"
 
@@ -140,4 +142,48 @@ command_start(struct step *step, const struct start_command *command, struct sta
         return err;
     start_new_run(step, command, answer);
     return NULL;
+}
+
+/* ---- the next run belongs to something else ---- */
+
+/* The next run is to be the newest of its attribute, and to begin after all of the current one's. */
+static const char *
+move_behind_rivals(struct step *step, const API(ActiveClusterSelectionPolicy) *next)
+{
+    struct contenders contenders = contenders_read(step->current, step->arena);
+    const STORED(Contender) *newest = contenders_find(&contenders, next == NULL ? NULL : next->cluster_attribute);
+    int64_t latest = contenders_latest_start(&contenders);
+    if (newest != NULL && newest->last_write_version > step->facts->event_version)
+        return "of which the workflow ID has a run with a higher failover version.";
+    if (step->facts->now > latest)
+        return NULL;
+    struct facts *facts = arena_make(step->arena, struct facts);
+    *facts = *step->facts;
+    facts->now = latest + 1;
+    step->facts = facts;
+    return NULL;
+}
+
+const char *
+start_move_attribute(struct step *step, const API(ActiveClusterSelectionPolicy) *own,
+                     const API(ActiveClusterSelectionPolicy) *next, const char *verb)
+{
+    const struct facts *facts = step->facts;
+    struct cluster_attribute from = cluster_attribute_of(own), to = cluster_attribute_of(next);
+    const char *fault = NULL;
+    if (cluster_attribute_equals(&from, &to))
+        return NULL;
+    struct active_cluster there = facts_active(facts, facts->domain, &to);
+    struct active_cluster here = facts_active(facts, facts->domain, &from);
+    if (there.status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return UNKNOWN_ATTRIBUTE_FAULT;
+    if (strcmp(there.cluster_name, here.cluster_name) != 0)
+        fault = "that is active in a different cluster.";
+    else if (there.failover_version < facts->event_version)
+        fault = "whose failover version is lower.";
+    else
+        fault = move_behind_rivals(step, next);
+    return fault == NULL ? NULL
+                         : arena_format(step->arena, "Cannot %s with a cluster attribute %s", verb,
+                                        fault);
 }

@@ -20,6 +20,15 @@ must_use struct error *start_check_reuse(const struct step *step,
 /* Begins the run; ends the one that is open, if the policy says so, which was checked. */
 void start_new_run(struct step *step, const struct start_command *command,
                    struct start_answer *answer);
+/* A run that goes on, or is reset, belongs to another attribute than the current one: the first
+ * events of the next run are written here, with the version of the current one. So it may be moved
+ * only to where it could have stayed: to what is active in the same cluster, with a version that is
+ * not lower. Everything else would leave it to a cluster whose version comes before that of its
+ * events. Nor may a run of the id that belongs to the same have a later version: it would have the
+ * id elsewhere (ndc/runs.h). What is wrong, in the words of the verb, NULL: nothing; then the facts
+ * of the step are such that the next run begins after all of the current one's attribute. */
+const char *start_move_attribute(struct step *step, const API(ActiveClusterSelectionPolicy) *own,
+                                 const API(ActiveClusterSelectionPolicy) *next, const char *verb);
 /* Was the current run started by this very request? Then it is the answer. */
 bool start_is_repeat(const struct step *step, const API(StartWorkflowExecutionRequest) *request,
                      struct start_answer *answer);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "wire/message.h"
 
 static bool
 text_is(const char *one, const char *other)
@@ -12,17 +13,9 @@ text_is(const char *one, const char *other)
     return strcmp(one, other) == 0;
 }
 
-static const API(ClusterAttribute) *
-attribute_of(const STORED(RunRecord) *run)
-{
-    const API(ActiveClusterSelectionPolicy) *policy = run->active_cluster_selection_policy;
-    return policy == NULL ? NULL : policy->cluster_attribute;
-}
-
 static bool
-belong_together(const STORED(RunRecord) *one, const STORED(RunRecord) *other)
+belong_together(const API(ClusterAttribute) *mine, const API(ClusterAttribute) *theirs)
 {
-    const API(ClusterAttribute) *mine = attribute_of(one), *theirs = attribute_of(other);
 #ifdef CADENZA_PLANT_regions_compared
     return true;
 #endif
@@ -31,42 +24,177 @@ belong_together(const STORED(RunRecord) *one, const STORED(RunRecord) *other)
     return text_is(mine->scope, theirs->scope) && text_is(mine->name, theirs->name);
 }
 
-static int64_t
-last_version(const STORED(RunRecord) *run)
-{
-    check(run->n_versions > 0);
-    return run->versions[run->n_versions - 1]->event_version;
-}
+/* ---- orders ---- */
 
-bool
-run_is_newer(const STORED(RunRecord) *one, const STORED(RunRecord) *other)
+/* Of two runs of one group. */
+static bool
+is_newer(const STORED(Contender) *one, const STORED(Contender) *other)
 {
-    if (!belong_together(one, other)) {
-        if (one->start_time != other->start_time)
-            return one->start_time > other->start_time;
-        return strcmp(one->run_id, other->run_id) > 0;
-    }
-    int64_t mine = last_version(one), theirs = last_version(other);
-    if (mine != theirs)
-        return mine > theirs;
+    if (one->last_write_version != other->last_write_version)
+        return one->last_write_version > other->last_write_version;
     return one->last_event_task_id > other->last_event_task_id;
 }
 
+/* Of two groups, by the run of each that began last. */
 static bool
-is_open(const STORED(RunRecord) *run)
+leads(const STORED(Contender) *one, const STORED(Contender) *other)
 {
-    return run->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED ||
-           run->state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING;
+    if (one->start_time != other->start_time)
+        return one->start_time > other->start_time;
+    return strcmp(one->start_run_id, other->start_run_id) > 0;
 }
 
-struct run_contest
-run_decide_current(const STORED(RunRecord) *target, const STORED(RunRecord) *current, bool is_ours)
+/* ---- groups ---- */
+
+static STORED(Contender) *
+find(const struct contenders *contenders, const API(ClusterAttribute) *attribute)
 {
-    if (current == NULL || text_is(target->run_id, current->run_id))
-        return (struct run_contest){true, RUN_STAYS};
-    if (!run_is_newer(target, current))
-        return (struct run_contest){false, RUN_STAYS};
-    if (!is_open(current))
-        return (struct run_contest){true, RUN_STAYS};
-    return (struct run_contest){true, is_ours ? RUN_IS_TERMINATED : RUN_BECOMES_ZOMBIE};
+    for (size_t i = 0; i < contenders->count; i++) {
+        if (belong_together(contenders->item[i]->cluster_attribute, attribute))
+            return contenders->item[i];
+    }
+    return NULL;
+}
+
+static void
+append(struct contenders *contenders, STORED(Contender) *one, struct arena *arena)
+{
+    STORED(Contender) **grown = arena_zalloc(arena, contenders->count + 1, sizeof *grown);
+    for (size_t i = 0; i < contenders->count; i++)
+        grown[i] = contenders->item[i];
+    grown[contenders->count++] = one;
+    contenders->item = grown;
+}
+
+/* Puts one run, as a group of its own, into the group that it belongs to. */
+static void
+join(struct contenders *contenders, STORED(Contender) *one, struct arena *arena)
+{
+    STORED(Contender) *group = find(contenders, one->cluster_attribute);
+    if (group == NULL) {
+        append(contenders, one, arena);
+        return;
+    }
+    if (leads(one, group)) {
+        group->start_time = one->start_time;
+        group->start_run_id = one->start_run_id;
+    }
+    if (is_newer(one, group)) {
+        group->run_id = one->run_id;
+        group->last_write_version = one->last_write_version;
+        group->last_event_task_id = one->last_event_task_id;
+    }
+}
+
+struct contenders
+contenders_read(const STORED(CurrentRecord) *current, struct arena *arena)
+{
+    struct contenders contenders = {0};
+    for (size_t i = 0; current != NULL && i < current->n_contenders; i++) {
+        STORED(Contender) *one = message_new(arena, STORED_TYPE(contender));
+        *one = *current->contenders[i];
+        append(&contenders, one, arena);
+    }
+    if (current == NULL || contenders.count > 0)
+        return contenders;
+    STORED(Contender) *one = message_new(arena, STORED_TYPE(contender));
+    one->cluster_attribute = current->cluster_attribute;
+    one->run_id = one->start_run_id = current->run_id;
+    one->last_write_version = current->last_write_version;
+    one->last_event_task_id = current->last_event_task_id;
+    one->start_time = current->start_time;
+    append(&contenders, one, arena);
+    return contenders;
+}
+
+void
+contenders_add(struct contenders *contenders, const STORED(RunRecord) *run, struct arena *arena)
+{
+    check(run->n_versions > 0);
+    const API(ActiveClusterSelectionPolicy) *policy = run->active_cluster_selection_policy;
+    STORED(Contender) *one = message_new(arena, STORED_TYPE(contender));
+    one->cluster_attribute = policy == NULL ? NULL : policy->cluster_attribute;
+    one->run_id = one->start_run_id = run->run_id;
+    one->last_write_version = run->versions[run->n_versions - 1]->event_version;
+    one->last_event_task_id = run->last_event_task_id;
+    one->start_time = run->start_time;
+    join(contenders, one, arena);
+}
+
+void
+contenders_drop(struct contenders *contenders, const char *run_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < contenders->count; i++) {
+        if (!text_is(contenders->item[i]->run_id, run_id))
+            contenders->item[kept++] = contenders->item[i];
+    }
+    contenders->count = kept;
+}
+
+static const STORED(Contender) *
+find_leader(const struct contenders *contenders)
+{
+    const STORED(Contender) *leader = NULL;
+    for (size_t i = 0; i < contenders->count; i++) {
+        if (leader == NULL || leads(contenders->item[i], leader))
+            leader = contenders->item[i];
+    }
+    return leader;
+}
+
+const char *
+contenders_leader(const struct contenders *contenders)
+{
+    const STORED(Contender) *leader = find_leader(contenders);
+    return leader == NULL ? NULL : leader->run_id;
+}
+
+int64_t
+contenders_latest_start(const struct contenders *contenders)
+{
+    const STORED(Contender) *leader = find_leader(contenders);
+    return leader == NULL ? INT64_MIN : leader->start_time;
+}
+
+const STORED(Contender) *
+contenders_find(const struct contenders *contenders, const API(ClusterAttribute) *attribute)
+{
+    return find(contenders, attribute);
+}
+
+/* ---- in the current-run record ---- */
+
+void
+contenders_store(const struct contenders *contenders, STORED(CurrentRecord) *current)
+{
+    bool is_alone = contenders->count == 1 &&
+                    text_is(contenders->item[0]->run_id, current->run_id) &&
+                    text_is(contenders->item[0]->start_run_id, current->run_id);
+    current->contenders = is_alone ? NULL : contenders->item;
+    current->n_contenders = is_alone ? 0 : contenders->count;
+}
+
+static bool
+says_same(const STORED(Contender) *one, const STORED(Contender) *other, const char *current_run_id)
+{
+    if (!belong_together(one->cluster_attribute, other->cluster_attribute) ||
+        !text_is(one->run_id, other->run_id) || !text_is(one->start_run_id, other->start_run_id) ||
+        one->start_time != other->start_time)
+        return false;
+    return text_is(one->run_id, current_run_id) ||
+           (one->last_write_version == other->last_write_version &&
+            one->last_event_task_id == other->last_event_task_id);
+}
+
+bool
+contenders_equal(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *other)
+{
+    if (one->n_contenders != other->n_contenders)
+        return false;
+    for (size_t i = 0; i < one->n_contenders; i++) {
+        if (!says_same(one->contenders[i], other->contenders[i], one->run_id))
+            return false;
+    }
+    return true;
 }

@@ -1,13 +1,12 @@
 /* runs_test.c - which run of a workflow id is the current one. */
 #include "engine/ndc/runs.h"
 
+#include "base/random.h"
 #include "base/test.h"
 #include "engine/ndc/sample.h"
 #include "wire/message.h"
 
-#define CREATED   CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED
-#define RUNNING   CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING
-#define COMPLETED CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_COMPLETED
+#define RUNNING CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING
 
 static STORED(RunRecord) *
 new_run(const char *id, int64_t version, int64_t task_id, int64_t start_time, struct arena *arena)
@@ -33,83 +32,135 @@ set_region(STORED(RunRecord) *run, const char *name, struct arena *arena)
     run->active_cluster_selection_policy = policy;
 }
 
-static void
-expect_newer(const STORED(RunRecord) *newer, const STORED(RunRecord) *older)
+/* Who has the id, whatever is heard first, and how often. */
+static const char *
+leader_of(STORED(RunRecord) *const *runs, size_t count, struct arena *arena)
 {
-    EXPECT(run_is_newer(newer, older));
-    EXPECT(!run_is_newer(older, newer));
-    EXPECT(!run_is_newer(newer, newer));
+    const char *first = NULL;
+    size_t orders = 1;
+    for (size_t i = 2; i <= count; i++)
+        orders *= i;
+    for (size_t order = 0; order < orders; order++) {
+        struct contenders contenders = {0};
+        bool is_taken[8] = {false};
+        for (size_t left = count, code = order; left > 0; code /= left--) {
+            size_t pick = 0;
+            for (size_t skip = code % left; is_taken[pick] || skip > 0; pick++)
+                skip -= !is_taken[pick];
+            is_taken[pick] = true;
+            contenders_add(&contenders, runs[pick], arena);
+            contenders_add(&contenders, runs[pick], arena);
+        }
+        const char *leader = contenders_leader(&contenders);
+        if (first != NULL)
+            EXPECT_TEXT(leader, first);
+        first = leader;
+    }
+    return first;
 }
 
-TEST(ndc_runs, of_two_runs_with_one_home_the_higher_version_then_the_later_event_is_newer)
+static void
+expect_newer(STORED(RunRecord) *newer, STORED(RunRecord) *older, struct arena *arena)
+{
+    STORED(RunRecord) *both[] = {newer, older};
+    EXPECT_TEXT(leader_of(both, 2, arena), newer->run_id);
+}
+
+TEST(ndc_runs, of_two_runs_with_one_home_the_higher_version_then_the_later_event_is_newer, "E-045")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *low = new_run("b", 1, 900, 50, arena);
     STORED(RunRecord) *high = new_run("a", 2, 100, 10, arena);
-    expect_newer(high, low);
-    expect_newer(new_run("a", 1, 901, 10, arena), low);
+    expect_newer(high, low, arena);
+    expect_newer(new_run("a", 1, 901, 10, arena), low, arena);
     set_region(low, "eu", arena);
     set_region(high, "eu", arena);
-    expect_newer(high, low);
+    expect_newer(high, low, arena);
 }
 
-TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_id_is_newer)
+TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_id_is_newer,
+     "E-045")
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
     STORED(RunRecord) *early = new_run("b", 2, 900, 10, arena);
     STORED(RunRecord) *late = new_run("a", 1, 100, 50, arena);
     set_region(late, "eu", arena);
-    expect_newer(late, early); /* a region against none */
+    expect_newer(late, early, arena); /* a region against none */
     set_region(early, "us", arena);
-    expect_newer(late, early);
+    expect_newer(late, early, arena);
     late->start_time = early->start_time;
-    expect_newer(early, late);
+    expect_newer(early, late, arena);
 }
 
-struct contest_case {
-    bool has_current, is_same, is_newer, is_ours;
-    STORED(RunState) state; /* of the current run */
-    bool is_current;
-    enum run_fate fate;
-};
-
-TEST(ndc_runs, one_run_has_the_workflow_id)
+/* Each of three is newer than the next, in a circle: "eu" leads, for its run "c" began last, and "a"
+ * is the newest of "eu". */
+TEST(ndc_runs, of_three_runs_of_two_homes_one_has_the_id_whatever_is_heard_first)
 {
-    static const struct contest_case cases[] = {
-        {false, false, false, false, RUNNING, true, RUN_STAYS},
-        {true, true, false, true, RUNNING, true, RUN_STAYS},
-        {true, false, true, true, COMPLETED, true, RUN_STAYS},
-        {true, false, true, true, RUNNING, true, RUN_IS_TERMINATED},
-        {true, false, true, true, CREATED, true, RUN_IS_TERMINATED},
-        {true, false, true, false, RUNNING, true, RUN_BECOMES_ZOMBIE},
-        {true, false, true, false, CREATED, true, RUN_BECOMES_ZOMBIE},
-        {true, false, false, true, RUNNING, false, RUN_STAYS},
-        {true, false, false, false, COMPLETED, false, RUN_STAYS},
-    };
-    for (size_t i = 0; i < array_length(cases); i++) {
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    STORED(RunRecord) *a = new_run("a", 30, 100, 17, arena);
+    STORED(RunRecord) *b = new_run("b", 1, 100, 19, arena);
+    STORED(RunRecord) *c = new_run("c", 11, 100, 25, arena);
+    STORED(RunRecord) *all[] = {a, b, c};
+    set_region(a, "eu", arena);
+    set_region(b, "us", arena);
+    set_region(c, "eu", arena);
+    expect_newer(a, c, arena);
+    expect_newer(c, b, arena);
+    expect_newer(b, a, arena);
+    EXPECT_TEXT(leader_of(all, 3, arena), "a");
+}
+
+#define SOME 6
+
+/* Runs of few homes, versions and times, so that much is equal; no two of one home have the same
+ * last event. */
+TEST(ndc_runs, who_has_the_id_does_not_depend_on_the_order_of_the_runs)
+{
+    for (int i = 0; i < 200; i++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
-        const struct contest_case *it = &cases[i];
-        STORED(RunRecord) *current = new_run("current", 2, 10, 10, arena);
-        STORED(RunRecord) *target =
-            new_run(it->is_same ? "current" : "target", it->is_newer ? 3 : 1, 10, 10, arena);
-        current->state = it->state;
-        struct run_contest contest =
-            run_decide_current(target, it->has_current ? current : NULL, it->is_ours);
-        EXPECT_EQ(contest.is_current, it->is_current);
-        EXPECT_EQ(contest.fate, it->fate);
+        struct random random;
+        random_seed(&random, test_seed(0) + (uint64_t)i);
+        STORED(RunRecord) *runs[SOME];
+        for (size_t r = 0; r < SOME; r++) {
+            char id[2] = {(char)('a' + r), '\0'};
+            runs[r] = new_run(id, (int64_t)random_below(&random, 3), (int64_t)(r * 7 % SOME),
+                              (int64_t)random_below(&random, 4), arena);
+            unsigned region = (unsigned)random_below(&random, 3);
+            if (region > 0)
+                set_region(runs[r], region == 1 ? "eu" : "us", arena);
+        }
+        (void)leader_of(runs, SOME, arena);
     }
 }
 
-/* Two clusters started a run each, and hear of the other's: the same one is left in both. */
-TEST(ndc_runs, two_clusters_give_the_id_to_the_same_run)
+/* A run of the group that leads by another one's start: the record has to say so. */
+TEST(ndc_runs, the_current_run_record_keeps_all_that_decides)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    STORED(RunRecord) *of_a = new_run("a", 1, 10, 10, arena);
-    STORED(RunRecord) *of_b = new_run("b", 2, 10, 20, arena);
-    struct run_contest in_a = run_decide_current(of_b, of_a, true);
-    EXPECT(in_a.is_current && in_a.fate == RUN_IS_TERMINATED);
-    struct run_contest in_b = run_decide_current(of_a, of_b, true);
-    EXPECT(!in_b.is_current && in_b.fate == RUN_STAYS);
-    struct run_contest in_c = run_decide_current(of_b, of_a, false); /* heard of A's first */
-    EXPECT(in_c.is_current && in_c.fate == RUN_BECOMES_ZOMBIE);
+    STORED(RunRecord) *newest = new_run("a", 30, 100, 17, arena);
+    STORED(RunRecord) *latest = new_run("c", 11, 100, 25, arena);
+    STORED(RunRecord) *other = new_run("b", 1, 100, 19, arena);
+    set_region(other, "us", arena);
+    STORED(CurrentRecord) record;
+    cadenza__storage__v1__current_record__init(&record);
+    record.run_id = newest->run_id;
+    record.last_write_version = 30;
+    record.last_event_task_id = 100;
+    record.start_time = 17;
+    struct contenders contenders = contenders_read(&record, arena);
+    EXPECT_EQ(contenders.count, 1);
+    contenders_store(&contenders, &record);
+    EXPECT_EQ(record.n_contenders, 0); /* it says all by itself */
+    contenders_add(&contenders, latest, arena);
+    contenders_store(&contenders, &record);
+    EXPECT_EQ(record.n_contenders, 1);
+    contenders = contenders_read(&record, arena);
+    EXPECT_EQ(contenders_latest_start(&contenders), 25);
+    contenders_add(&contenders, other, arena);
+    EXPECT_TEXT(contenders_leader(&contenders), "a");
+    EXPECT_EQ(contenders_find(&contenders, NULL)->last_write_version, 30);
+    contenders_store(&contenders, &record);
+    EXPECT_EQ(record.n_contenders, 2);
+    contenders_drop(&contenders, "b");
+    EXPECT_EQ(contenders.count, 1);
 }

@@ -59,7 +59,7 @@ struct workflows {
 };
 
 /* What a step leaves to be done once it is durable. */
-#define STEP_RUNS_MAX 4 /* the run of the wish, one that begins, one that gives way */
+#define STEP_RUNS_MAX 4 /* the run of the wish, one that begins, gives way, has its id back */
 struct aftermath {
     struct list node;
     ticket_t ticket;

@@ -137,10 +137,10 @@ brings_news(const struct foreign_events *events)
 
 /* The run is active here: late news of whoever had it before are news for a worker of ours. */
 static void
-go_on_here(struct incoming *incoming)
+go_on_here(struct incoming *incoming, const char *run_id, bool has_news)
 {
     struct tenure *tenure = incoming->tenure;
-    struct loaded_run *loaded = workflow_find_run(incoming->workflow, incoming->events->key.run_id);
+    struct loaded_run *loaded = workflow_find_run(incoming->workflow, run_id);
     struct shard_step wanted = {.key = incoming->events->key, .needs_run = true};
     struct step_facts *facts = arena_make(incoming->arena, struct step_facts);
     bool is_current = loaded != NULL && run_is_open(loaded->run) &&
@@ -149,7 +149,7 @@ go_on_here(struct incoming *incoming)
         tenure_make_facts(tenure, &wanted, loaded->run, incoming->arena, facts) != NULL ||
         facts->of_run.event_version <= run_last_version(loaded->run))
         return;
-    bool is_idle = !run_has_pending_decision(loaded->run) && brings_news(incoming->events);
+    bool is_idle = !run_has_pending_decision(loaded->run) && has_news;
     if (!is_idle && !tenure_must_settle(tenure, loaded->run, &facts->of_run))
         return;
     mark("late_news_settled");
@@ -170,8 +170,10 @@ submit(struct incoming *incoming, struct incoming_step *step)
                          batch.batch);
     }
     incoming_put_lost(incoming, step, &batch);
-    if (step->suppressed.mutation != NULL)
+    if (step->suppressed.mutation != NULL && step->suppressed.mutation != step->target.mutation)
         step_batch_add(&batch, step->suppressed.mutation, step->suppressed.loaded);
+    if (step->revived.mutation != NULL)
+        step_batch_add(&batch, step->revived.mutation, step->revived.loaded);
     step_batch_add(&batch, step->target.mutation, step->target.loaded);
     if (step->begun.mutation != NULL)
         step_batch_add(&batch, step->begun.mutation, step->begun.loaded);
@@ -213,7 +215,10 @@ apply(struct incoming *incoming)
     submit(incoming, &step);
     mark("foreign_applied");
     count_applied(incoming, &step);
-    go_on_here(incoming);
+    if (step.revived.mutation != NULL)
+        go_on_here(incoming, step.revived.loaded->run->core->run_id, true);
+    else
+        go_on_here(incoming, incoming->events->key.run_id, brings_news(incoming->events));
     return NULL;
 }
 

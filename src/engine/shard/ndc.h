@@ -23,6 +23,9 @@ struct incoming {
     struct loaded_run *target;  /* NULL: the run is not here */
     struct loaded_run *current; /* has the workflow id; NULL: none has; may be the target */
     bool has_begun_run;         /* the run that it goes on as is here already */
+    /* The newest runs of what the run and the one that it goes on as belong to, which may have the
+     * id then; NULL: none, or not here. */
+    struct loaded_run *rivals[2];
     struct run_branches local;
     struct batch_verdict verdict;
     /* The run as another history of it says, or a reset's, up to where the batch begins; and
@@ -58,7 +61,9 @@ struct incoming_run {
 struct incoming_step {
     struct incoming_run target;
     struct incoming_run begun;      /* mutation NULL: none */
-    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL */
+    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL; it is
+                                     * the target's mutation if the batch is not the run's */
+    struct incoming_run revived;    /* a third run that has the id now, and is open; or NULL */
     bool is_side;                   /* the batch goes to a history that is not the run's */
     struct history_branch branch;   /* that one's own */
     bool target_is_current;
@@ -72,8 +77,12 @@ void incoming_put_side(const struct incoming *incoming, const struct incoming_st
 
 /* --- ndc_runs.c ---- */
 
-/* Gives the workflow id to the newer run. */
+/* Reads the runs that may have the id afterwards. Yields. */
+must_use struct error *incoming_load_rivals(struct incoming *incoming);
+/* Gives the workflow id to the run that leads. */
 void incoming_contest(struct incoming *incoming, struct incoming_step *step);
+/* Facts for the end of a run that gives way: it has the version of its last event. */
+const struct facts *incoming_facts_to_end(const struct incoming *incoming, const struct run *run);
 /* A mutation of a run as a step of its own, for commands. */
 struct step incoming_step_of(const struct incoming *incoming, struct mutation *mutation);
 

@@ -73,13 +73,16 @@ lost_from(const struct incoming *incoming)
 /* Does the run that wins follow the other one, by a reset or since that went on as it? Then it has
  * what it should have of it already. */
 static bool
-is_successor(const struct incoming *incoming, const struct run *won, const struct run *lost)
+is_successor(const struct incoming *incoming, const struct incoming_step *step,
+             const struct run *lost)
 {
     const char *lost_id = lost->core->run_id;
     const API(HistoryEvent) *first = incoming->events->events[0];
+    const struct run *target = mutation_run(step->target.mutation);
+    const struct run *won = step->revived.loaded != NULL ? step->revived.loaded->run : target;
     if (strcmp(won->core->continued_execution_run_id, lost_id) == 0)
         return true;
-    if (!incoming->batch.is_reset)
+    if (!incoming->batch.is_reset || won != target)
         return false;
     const char *base = first->attributes_case == EVENT_KIND(DECISION_TASK_FAILED)
                            ? first->decision_task_failed_event_attributes->base_run_id
@@ -92,13 +95,14 @@ static void
 send_suppressed(struct incoming *incoming, struct incoming_step *step)
 {
     struct mutation *mutation = step->suppressed.mutation;
-    if (mutation == NULL ||
-        is_successor(incoming, mutation_run(step->target.mutation), mutation_run(mutation)))
+    bool is_target = mutation == step->target.mutation; /* another history of it goes on */
+    if (mutation == NULL || (!is_target && is_successor(incoming, step, mutation_run(mutation))))
         return;
     const struct run *run = mutation_run(mutation);
     size_t added; /* by its end, which is ours and not a client's */
     (void)mutation_events(mutation, &added);
-    send_events(mutation, run_branch(run), 1, run->core->next_event_id - (int64_t)added);
+    send_events(mutation, run_branch(run), is_target ? lost_from(incoming) : 1,
+                run->core->next_event_id - (int64_t)added);
 }
 
 void

@@ -252,6 +252,8 @@ incoming_read(struct incoming *incoming)
         err = workflow_load_run(incoming->tenure, incoming->workflow, incoming->begun_run_id,
                                 incoming->arena, &begun);
     incoming->has_begun_run = begun != NULL;
+    if (err == NULL && incoming->verdict.place != BATCH_LACKS_EVENTS)
+        err = incoming_load_rivals(incoming);
     if (err == NULL && incoming->tenure->is_over)
         err = tenure_error(incoming->tenure, incoming->arena);
     return err;

@@ -1,15 +1,76 @@
 /* ndc_runs.c - which run has the workflow id once events of another cluster are applied. See ndc.h,
  * ndc/runs.h.
  *
- * The run with the newer history has it. The one that had it is ended by the cluster that wrote its
- * last event, with that event's version, and this replicates; elsewhere, and where the newer one
- * goes on where it ended, it is a zombie until its end is heard of. A run that loses before it is
- * ever current begins as a zombie. */
+ * The runs that contend for the id are in the current-run record; the run of the batch, and the one
+ * that it goes on as, join them. Whoever leads then has the id: one of these, the run that had it,
+ * or a third one (the run that came belongs to an attribute that leads now, but is not the newest of
+ * it). The one that had it is ended by the cluster that wrote its last event, with that event's
+ * version, and this replicates; elsewhere, and where the newer one goes on where it ended, it is a
+ * zombie until its end is heard of. A run that loses before it is ever current begins as a zombie. */
 #include "base/check.h"
 #include "domain/active.h"
 #include "engine/ndc/runs.h"
 #include "engine/shard/ndc.h"
 #include "fiber/mark.h"
+
+/* ---- before ---- */
+
+/* What a run belongs to, as its first event says; false: another event is first. */
+static bool
+read_attribute(API(HistoryEvent) *const *events, size_t count,
+               const API(ClusterAttribute) **attribute)
+{
+    if (count == 0 || events[0]->attributes_case != EVENT_KIND(WORKFLOW_EXECUTION_STARTED))
+        return false;
+    const API(ActiveClusterSelectionPolicy) *policy =
+        events[0]->workflow_execution_started_event_attributes->active_cluster_selection_policy;
+    *attribute = policy == NULL ? NULL : policy->cluster_attribute;
+    return true;
+}
+
+static const API(ClusterAttribute) *
+attribute_of(const struct run *run)
+{
+    const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
+    return policy == NULL ? NULL : policy->cluster_attribute;
+}
+
+static struct error *
+load_rival(struct incoming *incoming, const API(ClusterAttribute) *attribute,
+           struct loaded_run **rival)
+{
+    struct contenders contenders = contenders_read(incoming->workflow->current, incoming->arena);
+    const STORED(Contender) *newest = contenders_find(&contenders, attribute);
+    if (newest == NULL)
+        return NULL;
+    struct error *err =
+        workflow_load_run(incoming->tenure, incoming->workflow,
+                          arena_text(incoming->arena, newest->run_id), incoming->arena, rival);
+    if (*rival != NULL && (*rival)->run->core->is_deleting)
+        *rival = NULL; /* as good as gone */
+    return err;
+}
+
+struct error *
+incoming_load_rivals(struct incoming *incoming)
+{
+    const struct foreign_events *events = incoming->events;
+    const API(ClusterAttribute) *attribute = NULL;
+    struct error *err = NULL;
+    if (incoming->current == NULL || incoming->workflow->current->n_contenders == 0)
+        return NULL; /* but the run that has the id */
+    if (incoming->target != NULL)
+        err = load_rival(incoming, attribute_of(incoming->target->run), &incoming->rivals[0]);
+    else if (incoming->rebuilt != NULL)
+        err = load_rival(incoming, attribute_of(incoming->rebuilt), &incoming->rivals[0]);
+    else if (read_attribute(events->events, events->count, &attribute))
+        err = load_rival(incoming, attribute, &incoming->rivals[0]);
+    if (err == NULL && read_attribute(events->begun_events, events->begun_count, &attribute))
+        err = load_rival(incoming, attribute, &incoming->rivals[1]);
+    return err;
+}
+
+/* ---- the run that had the id ---- */
 
 static bool
 is_ours(const struct incoming *incoming, const struct run *run)
@@ -31,7 +92,7 @@ is_ours_to_end(const struct incoming *incoming, const struct run *current, const
     return !(goes_on && is_later) && is_ours(incoming, current);
 }
 
-/* Why the run that came has the id now, for who finds the other one ended. */
+/* Why another run has the id now, for who finds this one ended. */
 static const char *
 explain(const struct incoming *incoming, const struct run *winner)
 {
@@ -47,28 +108,42 @@ explain(const struct incoming *incoming, const struct run *winner)
                         is_same ? "has a newer failover version." : "was started later.");
 }
 
-/* The run that had the id gives way. Its end has the version of its last event. */
-static void
-suppress(struct incoming *incoming, struct incoming_step *step, enum run_fate fate)
+const struct facts *
+incoming_facts_to_end(const struct incoming *incoming, const struct run *run)
 {
-    if (fate == RUN_STAYS)
-        return;
-    struct loaded_run *current = incoming->current;
     struct facts *facts = arena_make(incoming->arena, struct facts);
     *facts = incoming->facts.of_begun;
-    facts->event_version = run_last_version(current->run);
-    struct mutation *mutation = mutation_begin(current->run, facts, incoming->arena);
+    facts->event_version = run_last_version(run);
+    return facts;
+}
+
+/* The run that had the id gives way, if it is open. A batch that went to another history of that
+ * very run has begun a mutation of it. */
+static void
+suppress(struct incoming *incoming, struct incoming_step *step, const struct run *winner)
+{
+    struct loaded_run *current = incoming->current;
+    if (!run_is_open(current->run))
+        return;
+    struct mutation *mutation = step->target.mutation;
+    if (current != incoming->target)
+        mutation = mutation_begin(current->run, incoming_facts_to_end(incoming, current->run),
+                                  incoming->arena);
     step->suppressed = (struct incoming_run){mutation, current};
     struct step give_way = incoming_step_of(incoming, mutation);
-    if (fate == RUN_IS_TERMINATED) {
+    if (is_ours_to_end(incoming, current->run, winner)) {
         mark("conflict_terminated");
-        command_give_way(&give_way, explain(incoming, mutation_run(step->target.mutation)));
-    } else {
-        mark("run_becomes_zombie");
-        command_drop_transient(&give_way);
-        mutation_become_zombie(mutation);
+        command_give_way(&give_way, explain(incoming, winner));
+        return;
     }
+    mark("run_becomes_zombie");
+    if (run_has_buffered(current->run)) /* that is ours, and is not lost */
+        command_close_decision(&give_way);
+    command_drop_transient(&give_way);
+    mutation_become_zombie(mutation);
 }
+
+/* ---- the run that has it now ---- */
 
 static void
 revive(struct incoming *incoming, struct mutation *mutation)
@@ -81,47 +156,102 @@ revive(struct incoming *incoming, struct mutation *mutation)
     check(err == NULL);
 }
 
+/* A third run has the id. */
 static void
-contest_target(struct incoming *incoming, struct incoming_step *step)
+revive_rival(struct incoming *incoming, struct incoming_step *step, struct loaded_run *rival)
 {
-    struct mutation *mutation = step->target.mutation;
-    struct run *run = mutation_run(mutation);
-    const struct loaded_run *current = incoming->current;
-    const STORED(RunRecord) *record = current == NULL ? NULL : current->run->core;
-    struct run_contest contest = run_decide_current(
-        run->core, record, current != NULL && is_ours_to_end(incoming, current->run, run));
-    step->target_is_current = contest.is_current;
-    if (!contest.is_current) {
-        if (run_is_open(run))
-            mark("zombie_applied");
-        mutation_become_zombie(mutation);
+    mark("third_run_has_id");
+    step->revived = (struct incoming_run){NULL, rival};
+    if (!run_is_zombie(rival->run))
         return;
-    }
-    step->holder = run;
-    revive(incoming, mutation);
-    if (current != incoming->target)
-        suppress(incoming, step, contest.fate);
+    step->revived.mutation =
+        mutation_begin(rival->run, incoming_facts_to_end(incoming, rival->run), incoming->arena);
+    revive(incoming, step->revived.mutation);
 }
 
-/* The run that the target goes on as: it has the id if the target had it. */
-static void
-contest_begun(struct incoming_step *step)
+static struct loaded_run *
+find_rival(const struct incoming *incoming, const char *run_id)
 {
-    struct mutation *mutation = step->begun.mutation;
-    if (mutation == NULL)
-        return;
-    if (step->target_is_current) {
-        step->holder = mutation_run(mutation);
+    for (size_t i = 0; i < array_length(incoming->rivals); i++) {
+        struct loaded_run *rival = incoming->rivals[i];
+        if (rival != NULL && strcmp(rival->run->core->run_id, run_id) == 0)
+            return rival;
+    }
+    return NULL;
+}
+
+/* The run that leads, of those that are here. */
+static struct run *
+find_winner(const struct incoming *incoming, const struct incoming_step *step,
+            struct loaded_run **rival)
+{
+    struct run *target = mutation_run(step->target.mutation);
+    struct run *begun = step->begun.mutation == NULL ? NULL : mutation_run(step->begun.mutation);
+    struct run *current = incoming->current == NULL ? NULL : incoming->current->run;
+    struct contenders contenders = {0};
+    if (current != NULL) {
+        contenders = contenders_read(incoming->workflow->current, incoming->arena);
+        contenders_add(&contenders, current->core, incoming->arena);
+    }
+    contenders_add(&contenders, target->core, incoming->arena);
+    if (begun != NULL)
+        contenders_add(&contenders, begun->core, incoming->arena);
+    for (;;) {
+        const char *run_id = contenders_leader(&contenders);
+        *rival = NULL;
+        if (strcmp(run_id, target->core->run_id) == 0)
+            return target;
+        if (begun != NULL && strcmp(run_id, begun->core->run_id) == 0)
+            return begun;
+        if (current != NULL && strcmp(run_id, current->core->run_id) == 0)
+            return current;
+        *rival = find_rival(incoming, run_id);
+        if (*rival != NULL)
+            return (*rival)->run;
+        contenders_drop(&contenders, run_id); /* it is gone */
+    }
+}
+
+/* The runs of the batch are zombies, unless they have the id. */
+static void
+place_target(struct incoming *incoming, struct incoming_step *step, bool has_id)
+{
+    if (has_id) {
+        revive(incoming, step->target.mutation);
         return;
     }
+    if (run_is_open(mutation_run(step->target.mutation)))
+        mark("zombie_applied");
+    mutation_become_zombie(step->target.mutation);
+}
+
+static void
+place_begun(struct incoming_step *step, bool has_id)
+{
+    if (step->begun.mutation == NULL || has_id)
+        return;
     mark("zombie_continued");
-    mutation_become_zombie(mutation);
+    mutation_become_zombie(step->begun.mutation);
 }
 
 void
 incoming_contest(struct incoming *incoming, struct incoming_step *step)
 {
+    struct loaded_run *rival;
+    struct run *winner = find_winner(incoming, step, &rival);
+    struct run *target = mutation_run(step->target.mutation);
+    bool begun_has_id =
+        step->begun.mutation != NULL && winner == mutation_run(step->begun.mutation);
+    step->holder = winner;
+    step->target_is_current = winner == target || begun_has_id;
     if (!step->is_side)
-        contest_target(incoming, step);
-    contest_begun(step);
+        place_target(incoming, step, winner == target);
+    place_begun(step, begun_has_id);
+    if (rival != NULL)
+        revive_rival(incoming, step, rival);
+    /* The target that had the id and is not open any more need not give way. */
+    const struct loaded_run *current = incoming->current;
+    bool may_give_way = current != NULL && (current != incoming->target || step->is_side);
+    if (may_give_way && winner != current->run)
+        suppress(incoming, step, begun_has_id && !step->is_side ? target : winner);
 }

@@ -13,6 +13,7 @@
  * gets another alarm, which need not be in memory until then. */
 #include "base/check.h"
 #include "engine/ndc/branches.h"
+#include "engine/ndc/runs.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -115,13 +116,33 @@ put_history(struct deletion *deletion, struct batch *batch)
     core->deleted_from = from;
 }
 
+/* A run that is gone contends for its id no more. */
+static void
+put_contenders(const struct deletion *deletion, struct batch *batch)
+{
+    struct workflow *workflow = deletion->workflow;
+    struct contenders contenders = contenders_read(workflow->current, deletion->arena);
+    size_t count = contenders.count;
+    contenders_drop(&contenders, deletion->key->run_id);
+    if (contenders.count == count)
+        return;
+    STORED(CurrentRecord) record = *workflow->current;
+    contenders_store(&contenders, &record);
+    batch_put(batch, ROW_CURRENT,
+              current_key(workflow->domain_id, workflow->workflow_id, deletion->arena),
+              message_encode(deletion->arena, &record.base));
+    workflow_set_current(workflow, &record);
+}
+
 static void
 put_current(const struct deletion *deletion, struct batch *batch)
 {
     struct workflow *workflow = deletion->workflow;
     const STORED(CurrentRecord) *current = workflow->current;
-    if (current == NULL || strcmp(current->run_id, deletion->key->run_id) != 0)
+    if (current == NULL || strcmp(current->run_id, deletion->key->run_id) != 0) {
+        put_contenders(deletion, batch);
         return;
+    }
     batch_delete(batch, ROW_CURRENT,
                  current_key(workflow->domain_id, workflow->workflow_id, deletion->arena));
     workflow_set_current(workflow, NULL);

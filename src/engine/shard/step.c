@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/active.h"
+#include "engine/ndc/runs.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -132,10 +133,35 @@ belongs_to_same(const struct visit *visit)
     return cluster_attribute_equals(&wanted, &current);
 }
 
+static bool
+is_open_state(STORED(RunState) state)
+{
+    return state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED ||
+           state == CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING;
+}
+
+/* A run of another attribute than the current one's is to have the id: it begins after all of that
+ * one's (the clocks of clusters differ), and no run of its own has a later version: else every
+ * cluster would give the id to another run (ndc/runs.h). */
+static struct error *
+check_rivals(struct visit *visit, bool begins)
+{
+    const API(ActiveClusterSelectionPolicy) *policy = visit->wanted->policy;
+    struct facts *facts = &visit->facts.of_begun;
+    struct contenders contenders = contenders_read(visit->workflow->current, visit->arena);
+    int64_t latest = contenders_latest_start(&contenders);
+    if (facts->now <= latest)
+        facts->now = latest + 1;
+    const STORED(Contender) *newest =
+        contenders_find(&contenders, policy == NULL ? NULL : policy->cluster_attribute);
+    if (newest == NULL || !begins)
+        return NULL;
+    return tenure_check_newest(visit->tenure, newest->last_write_version, facts, visit->arena);
+}
+
 /* What a later version wrote may not be changed, nor followed by another run (E-002, G-026). Runs
  * that belong to different attributes are not compared: the versions of each count for themselves.
- * Which of two such runs is the newer one, their starts say (ndc/runs.h), so the clock of another
- * cluster must not have put the older one ahead. */
+ */
 static struct error *
 check_newest(struct visit *visit)
 {
@@ -152,10 +178,9 @@ check_newest(struct visit *visit)
                                   &facts->of_run, visit->arena);
     if (err != NULL || !wanted->may_be_missing || current == NULL)
         return err;
-    bool is_same = belongs_to_same(visit);
-    if (!is_same && facts->of_begun.now <= current->start_time)
-        facts->of_begun.now = current->start_time + 1;
-    if (!is_same || is_changed)
+    if (!belongs_to_same(visit))
+        return check_rivals(visit, wanted->may_terminate || !is_open_state(current->state));
+    if (is_changed)
         return NULL;
     return tenure_check_newest(visit->tenure, current->last_write_version, &facts->of_begun,
                                visit->arena);

@@ -4,7 +4,9 @@
  * Each run of the step is finished into the batch; then the batch is submitted, and memory learns
  * what it needs to know once the batch is durable. No yields. */
 #include "base/check.h"
+#include "engine/ndc/runs.h"
 #include "engine/shard/inside.h"
+#include "fiber/mark.h"
 #include "wire/message.h"
 
 void
@@ -57,6 +59,7 @@ fill_current(const struct run *run, STORED(CurrentRecord) *record)
         record->start_version = core->versions[0]->event_version;
         record->last_write_version = core->versions[core->n_versions - 1]->event_version;
     }
+    record->last_event_task_id = core->last_event_task_id;
     if (core->active_cluster_selection_policy != NULL)
         record->cluster_attribute = core->active_cluster_selection_policy->cluster_attribute;
 }
@@ -69,7 +72,21 @@ current_equals(const STORED(CurrentRecord) *one, const STORED(CurrentRecord) *ot
            one->state == other->state && one->close_status == other->close_status &&
            one->start_version == other->start_version &&
            one->last_write_version == other->last_write_version &&
-           one->start_time == other->start_time;
+           one->start_time == other->start_time && contenders_equal(one, other);
+}
+
+/* The runs that contend for the id, with what this step made of them. */
+static void
+put_contenders(const struct step_batch *commit, const struct run *holder,
+               STORED(CurrentRecord) *record)
+{
+    struct contenders contenders = contenders_read(commit->workflow->current, commit->arena);
+    for (size_t i = 0; i < commit->count; i++)
+        contenders_add(&contenders, commit->runs[i].run->core, commit->arena);
+    contenders_add(&contenders, holder->core, commit->arena);
+    if (strcmp(contenders_leader(&contenders), holder->core->run_id) != 0)
+        mark("current_run_does_not_lead"); /* no step may mean that */
+    contenders_store(&contenders, record);
 }
 
 void
@@ -78,6 +95,7 @@ step_batch_put_current(struct step_batch *commit, const struct run *run)
     struct workflow *workflow = commit->workflow;
     STORED(CurrentRecord) record;
     fill_current(run, &record);
+    put_contenders(commit, run, &record);
     if (current_equals(workflow->current, &record))
         return;
     batch_put(commit->batch, ROW_CURRENT,

@@ -177,6 +177,9 @@ workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *cur
         copy->chain_run_id = arena_text(arena, current->chain_run_id);
         if (current->cluster_attribute != NULL)
             copy->cluster_attribute = message_copy(arena, &current->cluster_attribute->base);
+        copy->contenders = arena_zalloc(arena, current->n_contenders, sizeof *copy->contenders);
+        for (size_t i = 0; i < current->n_contenders; i++)
+            copy->contenders[i] = message_copy(arena, &current->contenders[i]->base);
     }
     arena_free(workflow->current_arena); /* `current` may lie in it, until now */
     workflow->current_arena = arena;
