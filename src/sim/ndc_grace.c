@@ -101,7 +101,7 @@ check_outcome(struct ndc_load *load, const API(FailoverEvent) *event, bool *is_o
 {
     if (event->n_outcomes == 0) {
         /* One that a force ended has no report if its cluster crashed just then. */
-        *is_open = !load->options.has_force;
+        *is_open = true;
         return;
     }
     const API(FailoverOutcome) *outcome = event->outcomes[0];

@@ -4,12 +4,14 @@
  *   ndc.c          locks, loads, reads, applies, submits, waits
  *   ndc_read.c     what has to be read before: the history that wins, the base run of a reset
  *   ndc_apply.c    the batch becomes part of a history of its run
+ *   ndc_prior.c    what the source is asked for before a run gives way
  *   ndc_runs.c     which run has the workflow id
  *   ndc_lost.c     what lost is kept in mind */
 #ifndef CADENZA_ENGINE_SHARD_NDC_H
 #define CADENZA_ENGINE_SHARD_NDC_H
 
 #include "engine/foreign.h"
+#include "engine/ndc/runs.h"
 #include "engine/shard/inside.h"
 
 struct incoming {
@@ -23,6 +25,7 @@ struct incoming {
     struct loaded_run *target;  /* NULL: the run is not here */
     struct loaded_run *current; /* has the workflow id; NULL: none has; may be the target */
     bool has_begun_run;         /* the run that it goes on as is here already */
+    bool lacks_prior;           /* the run that it begins from is not here */
     struct run_branches local;
     struct batch_verdict verdict;
     /* The run as another history of it says, or a reset's, up to where the batch begins; and
@@ -70,8 +73,20 @@ void incoming_cancel(struct incoming *incoming, struct incoming_step *step);
 void incoming_put_side(const struct incoming *incoming, const struct incoming_step *step,
                        struct step_batch *batch);
 
+/* --- ndc_prior.c ---- */
+
+/* The run that a new one goes on from, or that it has its first events of; NULL: none. */
+const char *incoming_origin(const struct incoming *incoming);
+/* Is there another run that the source is to be asked for, before the step is made? Then the
+ * outcome says so. */
+bool incoming_lacks_origin(const struct incoming *incoming);
+bool incoming_lacks_end(const struct incoming *incoming, const struct incoming_step *step);
+
 /* --- ndc_runs.c ---- */
 
+/* Who has the id if the target is as the step makes it. */
+struct run_contest incoming_judge(const struct incoming *incoming,
+                                  const struct incoming_step *step);
 /* Gives the workflow id to the newer run. */
 void incoming_contest(struct incoming *incoming, struct incoming_step *step);
 /* A mutation of a run as a step of its own, for commands. */

@@ -7,7 +7,6 @@
  * ever current begins as a zombie. */
 #include "base/check.h"
 #include "domain/active.h"
-#include "engine/ndc/runs.h"
 #include "engine/shard/ndc.h"
 #include "fiber/mark.h"
 
@@ -81,15 +80,23 @@ revive(struct incoming *incoming, struct mutation *mutation)
     check(err == NULL);
 }
 
+struct run_contest
+incoming_judge(const struct incoming *incoming, const struct incoming_step *step)
+{
+    const struct run *run = mutation_run(step->target.mutation);
+    const struct loaded_run *current = incoming->current;
+    const STORED(RunRecord) *record = current == NULL ? NULL : current->run->core;
+    return run_decide_current(run->core, record,
+                              current != NULL && is_ours_to_end(incoming, current->run, run));
+}
+
 static void
 contest_target(struct incoming *incoming, struct incoming_step *step)
 {
     struct mutation *mutation = step->target.mutation;
     struct run *run = mutation_run(mutation);
     const struct loaded_run *current = incoming->current;
-    const STORED(RunRecord) *record = current == NULL ? NULL : current->run->core;
-    struct run_contest contest = run_decide_current(
-        run->core, record, current != NULL && is_ours_to_end(incoming, current->run, run));
+    struct run_contest contest = incoming_judge(incoming, step);
     step->target_is_current = contest.is_current;
     if (!contest.is_current) {
         if (run_is_open(run))
