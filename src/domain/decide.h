@@ -112,6 +112,11 @@ must_use struct error *domain_decide_drained(const struct domain *current,
                                              const struct domain_moment *moment,
                                              struct arena *arena, struct domain_decision *decision);
 
+/* Something else ended a drain: its entry in the history says how, and nothing else changes. */
+void domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failover,
+                          const struct domain_moment *moment, struct arena *arena,
+                          struct domain_decision *decision);
+
 /* A fact from another cluster: a message of its domain replication. It may come twice, late, or out
  * of order, and the end is the same: the config part counts if its config version is newer, the
  * active cluster if the failover version is newer, each attribute if that attribute's version is

@@ -268,6 +268,17 @@ domain_decide_drained(const struct domain *current, const struct drain_end *end,
     return NULL;
 }
 
+void
+domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failover,
+                     const struct domain_moment *moment, struct arena *arena,
+                     struct domain_decision *decision)
+{
+    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
+    record->last_updated_time = current->record->last_updated_time; /* nobody has to cool down */
+    *decision =
+        (struct domain_decision){.what = DOMAIN_UPDATED, .next = record, .failover = failover};
+}
+
 /* --- what other clusters tell ------------------------------------------------------------------
  */
 

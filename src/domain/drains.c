@@ -79,7 +79,7 @@ follow_domain(struct drains *drains, const struct domain *domain)
                  log_text("domain", domain->name), log_text("from", drain->source_cluster),
                  log_text("scope", drain->scope), log_text("attribute", drain->name),
                  log_number("failover-version", drain->failover_version));
-        list_push_back(&drains->pending, &pending_new(domain, drain)->node);
+        list_push_back(&drains->pending, &pending_new(domain->id, domain->name, drain)->node);
         has_changed = true;
     }
     if (has_changed)
@@ -199,6 +199,7 @@ finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) end, str
                         .request = &ending,
                         .decide = decide_drained,
                         .add = add_deletes,
+                        .reports_end = true,
                         .arena = arena};
     wish_run(&wish);
     domain_drop(wish.changed);
@@ -209,10 +210,34 @@ finish(struct drains *drains, struct pending *pending, STORED(DrainEnd) end, str
     return NULL;
 }
 
+/* The report of one that something else ended: a change of the domain in nothing but that its
+ * history says so, which is told to the other clusters like any other. */
 struct burial {
     const struct pending *pending;
-    const STORED(FailoverRecord) *failover; /* NULL: the history has it */
+    STORED(FailoverRecord) *failover; /* NULL: the history has it, or no entry */
+    bool is_told;
 };
+
+static struct error *
+decide_report(const struct wish *wish, const struct domain_rules *rules,
+              const struct domain_moment *moment, struct domain_decision *decision)
+{
+    struct burial *burial = (struct burial *)wish->request;
+    const struct domain *current = book_find_id(&wish->domains->newest, burial->pending->domain_id);
+    (void)rules;
+    *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+    burial->is_told = current != NULL;
+    if (burial->is_told)
+        domain_decide_report(current, burial->failover, moment, wish->arena, decision);
+    return NULL;
+}
+
+static void
+add_burial(const struct wish *wish, struct batch *batch)
+{
+    const struct burial *burial = wish->request;
+    batch_delete_drain(batch, burial->pending);
+}
 
 static void
 fill_burial(void *context, struct batch *batch)
@@ -221,6 +246,25 @@ fill_burial(void *context, struct batch *batch)
     batch_delete_drain(batch, burial->pending);
     if (burial->failover != NULL)
         batch_add_failover(batch, burial->failover);
+}
+
+/* Of a domain that is gone nobody is told. */
+static struct error *
+write_burial(struct domains *domains, struct burial *burial, struct arena *arena)
+{
+    struct wish wish = {.domains = domains,
+                        .name = burial->pending->domain_name,
+                        .request = burial,
+                        .decide = decide_report,
+                        .add = add_burial,
+                        .arena = arena};
+    if (burial->failover != NULL) {
+        wish_run(&wish);
+        domain_drop(wish.changed);
+    }
+    if (wish.err != NULL || burial->is_told)
+        return wish.err;
+    return domains_write(domains, fill_burial, burial, arena);
 }
 
 /* Is it active here, with the version that the drain made? */
@@ -238,21 +282,30 @@ is_in_effect(struct drains *drains, const struct pending *pending)
     return active.status == ACTIVE_HERE && active.failover_version == drain->failover_version;
 }
 
+/* How it ended: the row says so that was left with its end, unless another host has reported it. */
+static STORED(DrainEnd)
+end_of(struct drains *drains, const struct pending *pending)
+{
+    if (pending->end != 0)
+        return pending->end;
+    return is_in_effect(drains, pending) ? CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED
+                                         : CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED;
+}
+
 /* Somebody else ended it: by force, with another failover, or another host of this cluster did. */
 static struct error *
 bury(struct drains *drains, struct pending *pending, struct arena *arena)
 {
-    STORED(DrainEnd) end = is_in_effect(drains, pending)
-                               ? CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED
-                               : CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED;
-    STORED(FailoverRecord) *failover = NULL;
-    struct error *err = pending_report(drains->domains, pending, end, arena, &failover);
-    struct burial burial = {pending, failover};
+    struct burial burial = {.pending = pending};
+    struct error *err = pending_read(drains->domains, pending, arena);
+    STORED(DrainEnd) end = end_of(drains, pending);
     if (err == NULL)
-        err = domains_write(drains->domains, fill_burial, &burial, arena);
+        err = pending_report(drains->domains, pending, end, arena, &burial.failover);
+    if (err == NULL)
+        err = write_burial(drains->domains, &burial, arena);
     if (err != NULL)
         return err;
-    if (failover != NULL)
+    if (burial.failover != NULL)
         tell_end(drains, pending, end, arena);
     forget(drains, pending);
     return NULL;

@@ -1,7 +1,8 @@
 /* drains.h - graceful failovers to this cluster, from inside. Only drains*.c include it.
  *
  * drains.c follows the domains and decides when a drain is over; drains_note.c hears of the
- * source's shards; drains_rows.c knows the rows. All on loop 0. */
+ * source's shards; drains_rows.c knows the rows, drains_left.c those of drains that something else
+ * ended. All on loop 0. */
 #ifndef CADENZA_DOMAIN_DRAINS_H
 #define CADENZA_DOMAIN_DRAINS_H
 
@@ -33,10 +34,12 @@ struct pending {
     struct slice key;             /* what the keys of its rows begin with */
     struct drain_source *sources; /* the record's `waits_for`, in its order */
     size_t source_count;
-    int64_t marker_time; /* of the earliest marker, by the source's clock; 0: none came */
-    bool is_read;        /* its rows were */
-    uint64_t round;      /* in which it was looked after last */
-    bool is_over;        /* the record has it no more: something else ended it */
+    int64_t marker_time;  /* of the earliest marker, by the source's clock; 0: none came */
+    bool is_read;         /* its rows were */
+    uint64_t round;       /* in which it was looked after last */
+    bool is_over;         /* the record has it no more: something else ended it */
+    STORED(DrainEnd) end; /* how, if a row says so; 0: none was read */
+    int64_t end_time;
 };
 
 struct drains {
@@ -65,7 +68,8 @@ void drains_wake(struct drains *drains);
  */
 
 /* One reference, for the list. */
-struct pending *pending_new(const struct domain *domain, const STORED(Drain) *drain);
+struct pending *pending_new(const char *domain_id, const char *domain_name,
+                            const STORED(Drain) *drain);
 struct pending *pending_take(struct pending *pending);
 void pending_drop(struct pending *pending);
 /* NULL: the drain does not wait for that cluster. */
@@ -104,7 +108,19 @@ must_use struct error *pending_read(struct domains *domains, struct pending *pen
 must_use struct error *pending_report(struct domains *domains, const struct pending *pending,
                                       STORED(DrainEnd) end, struct arena *arena,
                                       STORED(FailoverRecord) **failover);
-/* Deletes rows of drains that nobody waits for any more. Yields. */
+
+/* --- drains_left.c -----------------------------------------------------------------------------
+ */
+
+#define DRAIN_LEFT_FORMAT 1
+
+/* Is a row, by the rest of its key behind that of the drain, one that says how it ended? */
+bool drain_left_is(struct slice rest, struct arena *arena);
+/* Enters what it says. */
+must_use struct error *pending_enter_left(struct pending *pending, struct slice value,
+                                          struct arena *arena);
+/* Deletes rows of drains that nobody waits for any more; those that ended and were not reported are
+ * over, in the list. Yields. */
 must_use struct error *drains_sweep(struct drains *drains, struct arena *arena);
 
 #endif

@@ -22,7 +22,7 @@ pending_drop(struct pending *pending)
 }
 
 struct pending *
-pending_new(const struct domain *domain, const STORED(Drain) *drain)
+pending_new(const char *domain_id, const char *domain_name, const STORED(Drain) *drain)
 {
     struct arena *arena = arena_new(0);
     struct pending *pending = arena_make(arena, struct pending);
@@ -33,10 +33,10 @@ pending_new(const struct domain *domain, const STORED(Drain) *drain)
     *pending = (struct pending){
         .references = 1,
         .arena = arena,
-        .domain_id = arena_text(arena, domain->id),
-        .domain_name = arena_text(arena, domain->name),
+        .domain_id = arena_text(arena, domain_id),
+        .domain_name = arena_text(arena, domain_name),
         .drain = copy,
-        .key = drain_key(domain->id, drain->scope, drain->name, drain->failover_version, arena),
+        .key = drain_key(domain_id, drain->scope, drain->name, drain->failover_version, arena),
         .sources = arena_zalloc(arena, drain->n_waits_for + 1, sizeof(struct drain_source)),
         .source_count = drain->n_waits_for,
     };

@@ -5,9 +5,9 @@
  *
  *   domain-drain   domain id, scope, name, failover version, cluster, shard → DrainShardRecord
  *
- * They go with the commit that ends the drain. */
+ * They go with the commit that ends the drain, or, if something else ended it, with the one that
+ * reports that (drains_left.c). */
 #include "base/check.h"
-#include "domain/attributes.h"
 #include "domain/drains.h"
 #include "fiber/clock.h"
 #include "store/key.h"
@@ -71,6 +71,8 @@ enter_row(struct pending *pending, const struct row *row, struct arena *arena)
     uint64_t shard = 0;
     struct slice cluster;
     STORED(DrainShardRecord) *record = NULL;
+    if (drain_left_is(rest, arena))
+        return pending_enter_left(pending, row->value, arena);
     struct error *err =
         message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(drain_shard_record), row->value, &record);
     if (err != NULL || !key_take_text(&rest, arena, &cluster) || !key_take_u64(&rest, &shard) ||
@@ -109,7 +111,7 @@ outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *ar
     outcome->scope = arena_text(arena, pending->drain->scope);
     outcome->name = arena_text(arena, pending->drain->name);
     outcome->end = end;
-    outcome->end_time = clock_wall();
+    outcome->end_time = pending->end_time > 0 ? pending->end_time : clock_wall();
     outcome->shard_count = pending_shards(pending);
     outcome->missing = (char **)pending_list_missing(pending, arena, &outcome->n_missing);
     const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
@@ -122,19 +124,20 @@ outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *ar
     return outcome;
 }
 
-static bool
-has_outcome(const STORED(FailoverRecord) *failover, const STORED(Drain) *drain)
+bool
+failover_has_outcome(const STORED(FailoverRecord) *failover, const char *scope, const char *name)
 {
     for (size_t i = 0; i < failover->n_outcomes; i++) {
         const STORED(DrainOutcome) *outcome = failover->outcomes[i];
-        if (strcmp(outcome->scope, drain->scope) == 0 && strcmp(outcome->name, drain->name) == 0)
+        if (strcmp(outcome->scope, scope) == 0 && strcmp(outcome->name, name) == 0)
             return true;
     }
     return false;
 }
 
-static void
-add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome, struct arena *arena)
+void
+failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome,
+                     struct arena *arena)
 {
     STORED(DrainOutcome) **all =
         arena_zalloc(arena, failover->n_outcomes + 1, sizeof(STORED(DrainOutcome) *));
@@ -162,86 +165,9 @@ pending_report(struct domains *domains, const struct pending *pending, STORED(Dr
         return err;
     STORED(FailoverRecord) *record = NULL;
     err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(failover_record), bytes, &record);
-    if (err != NULL || has_outcome(record, drain))
+    if (err != NULL || failover_has_outcome(record, drain->scope, drain->name))
         return err;
-    add_outcome(record, outcome_of(pending, end, arena), arena);
+    failover_add_outcome(record, outcome_of(pending, end, arena), arena);
     *failover = record;
-    return NULL;
-}
-
-/* --- what nobody waits for ----------------------------------------------------------------------
- */
-
-/* What a key is about. */
-struct drain_name {
-    const char *domain_id, *scope, *name;
-    int64_t failover_version;
-};
-
-static bool
-read_key(struct slice key, struct arena *arena, struct drain_name *name)
-{
-    struct slice domain_id, scope, rest;
-    bool is_good = key_take_text(&key, arena, &domain_id) && key_take_text(&key, arena, &scope) &&
-                   key_take_text(&key, arena, &rest) && key_take_i64(&key, &name->failover_version);
-    if (!is_good)
-        return false;
-    name->domain_id = arena_text_of(arena, domain_id);
-    name->scope = arena_text_of(arena, scope);
-    name->name = arena_text_of(arena, rest);
-    return true;
-}
-
-/* Is the version in effect, or was it? If not, another host knows more than this one. */
-static bool
-is_past(struct domains *domains, const struct drain_name *name)
-{
-    const struct domain *domain = book_find_id(&domains->books[0], name->domain_id);
-    if (domain == NULL)
-        return true;
-    struct cluster_attribute attribute = {name->scope[0] == '\0' ? NULL : name->scope, name->name};
-    return domain_active(domain, &attribute, domains->options.group).failover_version >=
-           name->failover_version;
-}
-
-struct sweep {
-    struct slice *keys;
-    size_t count;
-};
-
-static void
-fill_sweep(void *context, struct batch *batch)
-{
-    const struct sweep *sweep = context;
-    for (size_t i = 0; i < sweep->count; i++)
-        batch_delete(batch, ROW_DOMAIN_DRAIN, sweep->keys[i]);
-}
-
-struct error *
-drains_sweep(struct drains *drains, struct arena *arena)
-{
-    struct domains *domains = drains->domains;
-    struct scan scan = {
-        .partition = PARTITION_OF_DOMAINS, .kind = ROW_DOMAIN_DRAIN, .rows_max = PAGE_ROWS};
-    struct rows rows = {.has_more = true};
-    while (rows.has_more) {
-        struct error *err = store_scan(domains->options.store, &scan, arena, &rows);
-        if (err != NULL)
-            return err;
-        struct sweep sweep = {.keys = arena_zalloc(arena, rows.count + 1, sizeof(struct slice))};
-        for (size_t i = 0; i < rows.count; i++) {
-            struct drain_name name;
-            if (!read_key(rows.row[i].key, arena, &name) ||
-                (drains_find(drains, name.domain_id, name.scope, name.name,
-                             name.failover_version) == NULL &&
-                 is_past(domains, &name)))
-                sweep.keys[sweep.count++] = rows.row[i].key;
-        }
-        if (rows.count > 0)
-            scan.from = key_after(rows.row[rows.count - 1].key, arena);
-        err = sweep.count == 0 ? NULL : domains_write(domains, fill_sweep, &sweep, arena);
-        if (err != NULL)
-            return err;
-    }
     return NULL;
 }

@@ -1,33 +1,14 @@
 /* failovers.c - the history of failovers, newest first. See domains.h.
  *
  * A failover is entered with the change that it is. One that came too late changes nothing; it is
- * entered on its own, unless the history has it: then it is known, and came again.
+ * entered on its own, unless the history has it: then it is known, and came again, with nothing new
+ * but how graceful ones ended.
  * A page token is the rest of the last row's key behind the domain's id. */
 #include "base/check.h"
 #include "domain/inside.h"
 #include "fiber/mark.h"
 #include "store/key.h"
 #include "wire/message.h"
-
-static void
-fill_failover(void *context, struct batch *batch)
-{
-    batch_add_failover(batch, context);
-}
-
-struct error *
-failovers_enter_late(struct domains *domains, const STORED(FailoverRecord) *failover,
-                     struct arena *arena)
-{
-    bool is_known = false;
-    struct slice bytes;
-    struct error *err = store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_DOMAIN_FAILOVER,
-                                  failover_key(failover, arena), arena, &is_known, &bytes);
-    if (err != NULL || is_known)
-        return err;
-    mark(failover->is_superseded ? "failover_superseded" : "failover_entered_late");
-    return domains_write(domains, fill_failover, (void *)failover, arena);
-}
 
 /* --- reading ------------------------------------------------------------------------------------
  */
@@ -89,4 +70,50 @@ domains_list_failovers(struct domains *domains, const char *domain_id, struct sl
         failovers->token = slice_of(key.data + prefix.length, key.length - prefix.length);
     }
     return err;
+}
+
+/* --- entering -----------------------------------------------------------------------------------
+ */
+
+static void
+fill_failover(void *context, struct batch *batch)
+{
+    batch_add_failover(batch, context);
+}
+
+/* What is told of the ends of drains and was not known; false: nothing. */
+static bool
+add_ends(STORED(FailoverRecord) *known, const STORED(FailoverRecord) *told, struct arena *arena)
+{
+    bool is_news = false;
+    for (size_t i = 0; i < told->n_outcomes; i++) {
+        STORED(DrainOutcome) *outcome = told->outcomes[i];
+        if (failover_has_outcome(known, outcome->scope, outcome->name))
+            continue;
+        failover_add_outcome(known, outcome, arena);
+        is_news = true;
+    }
+    return is_news;
+}
+
+struct error *
+failovers_enter_late(struct domains *domains, const STORED(FailoverRecord) *failover,
+                     struct arena *arena)
+{
+    bool is_known = false;
+    struct slice bytes;
+    struct error *err = store_get(domains->options.store, PARTITION_OF_DOMAINS, ROW_DOMAIN_FAILOVER,
+                                  failover_key(failover, arena), arena, &is_known, &bytes);
+    if (err != NULL)
+        return err;
+    if (!is_known) {
+        mark(failover->is_superseded ? "failover_superseded" : "failover_entered_late");
+        return domains_write(domains, fill_failover, (void *)failover, arena);
+    }
+    const STORED(FailoverRecord) *known = NULL;
+    err = decode_failover(bytes, arena, &known);
+    if (err != NULL || !add_ends((STORED(FailoverRecord) *)known, failover, arena))
+        return err;
+    mark("failover_end_entered_late");
+    return domains_write(domains, fill_failover, (void *)known, arena);
 }

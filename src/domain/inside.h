@@ -117,6 +117,7 @@ struct wish {
     uint64_t letter;    /* the dead letter that goes when it is granted; 0: none */
     /* What else goes with its commit, if it changes something; NULL: nothing. No yield. */
     void (*add)(const struct wish *wish, struct batch *batch);
+    bool reports_end; /* of a drain: it enters that itself */
     struct arena *arena;
     struct domain *changed; /* the answer, one reference; NULL: nothing to show */
     struct error *err;
@@ -150,6 +151,15 @@ void drains_open(struct domains *domains);
 /* Nothing begins any more; the fiber ends soon (latch `fibers`). */
 void drains_stop(struct domains *domains);
 void drains_free(struct domains *domains);
+/* Leaves a row for each drain to here that the next record has no more: how it ended is entered in
+ * the history later, whatever crashes. `before` NULL: there was no such domain. */
+void batch_add_left(struct batch *batch, const struct domain *before, const struct domain *next,
+                    const struct cluster_group *group, int64_t now);
+/* Does the entry say how a drain of it ended? Adds that. */
+bool failover_has_outcome(const STORED(FailoverRecord) *failover, const char *scope,
+                          const char *name);
+void failover_add_outcome(STORED(FailoverRecord) *failover, STORED(DrainOutcome) *outcome,
+                          struct arena *arena);
 /* --- entities.c ----------------------------------------------------------------------------------
  */
 

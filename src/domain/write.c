@@ -97,6 +97,9 @@ submit_decision(struct wish *wish, const struct domain_decision *decision)
 
     struct batch *batch = batch_new(wish->arena, PARTITION_OF_DOMAINS, version);
     batch_add_change(batch, change, decision, wish->source != NULL);
+    if (!wish->reports_end)
+        batch_add_left(batch, book_find_record(&domains->newest, change->domain->id),
+                       change->domain, domains->options.group, clock_wall());
     if (wish->letter != 0)
         batch_delete(batch, ROW_DOMAIN_DEAD_LETTER, key_of_number(wish->letter, wish->arena));
     if (wish->add != NULL)

@@ -13,6 +13,13 @@
 #include "engine/ndc/decide.h"
 #include "uber/cadence/admin/v1/replication.pb-c.h"
 
+/* Other runs of the workflow id of which the source was asked for what it knows. */
+#define FOREIGN_PRIORS_MAX 4
+struct foreign_priors {
+    const char *run_id[FOREIGN_PRIORS_MAX];
+    size_t count;
+};
+
 /* A batch as its source sent it. */
 struct foreign_events {
     struct run_key key;
@@ -22,6 +29,9 @@ struct foreign_events {
     /* If the last event continues the run as a new one: the first batch of that. Count 0: none. */
     API(HistoryEvent) *const *begun_events;
     size_t begun_count;
+    /* Those that were asked for; the source can be asked for more of them: a run that this one
+     * would take the id from, or that it began from, is a gap until it was. NULL: it cannot. */
+    const struct foreign_priors *priors;
 };
 
 enum foreign_place {
@@ -33,6 +43,9 @@ enum foreign_place {
 struct foreign_gap {
     struct run_key key;
     struct version_item base, end;
+    /* It is another run, of which the source may know the end: what has come is applied without it
+     * if the source has none. */
+    bool is_prior;
 };
 struct foreign_outcome {
     enum foreign_place place;

@@ -25,24 +25,46 @@
 struct walk {
     const struct apply_world *world;
     unsigned depth;
-    bool is_away; /* the source could not be asked */
-    bool is_gone; /* the source has the run no more (E-061) */
+    bool is_away;    /* the source could not be asked */
+    bool is_gone;    /* the source has the run no more (E-061) */
+    bool is_refused; /* the source knows no such events */
 };
 
 static struct error *fill_gap(struct walk *walk, const struct foreign_gap *gap,
                               struct arena *arena);
+
+/* What the source knows of another run, which would give way or was before: if it has nothing of
+ * it that fits, there is nothing to wait for. */
+static struct error *
+fetch_prior(struct walk *walk, const struct foreign_gap *gap, struct foreign_priors *priors,
+            struct arena *arena)
+{
+    check(priors->count < FOREIGN_PRIORS_MAX);
+    priors->run_id[priors->count++] = gap->key.run_id;
+    if (walk->depth == DEPTH_MAX)
+        return NULL;
+    struct error *err = fill_gap(walk, gap, arena);
+    bool is_vain = walk->is_refused || (err != NULL && err->kind == ERR_BAD_REQUEST);
+    mark(walk->is_gone || is_vain ? "prior_not_there" : "prior_fetched");
+    walk->is_gone = walk->is_refused = false;
+    return is_vain ? NULL : err;
+}
 
 /* Applies events; what they lack is fetched first. */
 static struct error *
 apply_events(struct walk *walk, const struct foreign_events *events, struct arena *arena,
              struct foreign_outcome *outcome)
 {
+    struct foreign_priors priors = {0};
+    struct foreign_events asking = *events;
+    asking.priors = &priors;
     for (unsigned gaps = 0; gaps < GAPS_MAX; gaps++) {
         *outcome = (struct foreign_outcome){0};
-        struct error *err = engine_apply_foreign(walk->world->engine, events, arena, outcome);
+        struct error *err = engine_apply_foreign(walk->world->engine, &asking, arena, outcome);
         if (err != NULL || outcome->place != FOREIGN_LACKS)
             return err;
-        err = fill_gap(walk, &outcome->gap, arena);
+        err = outcome->gap.is_prior ? fetch_prior(walk, &outcome->gap, &priors, arena)
+                                    : fill_gap(walk, &outcome->gap, arena);
         if (err != NULL || walk->is_gone)
             return err;
         mark("replication_gap_filled");
@@ -102,7 +124,8 @@ ask_raw(struct walk *walk, ADMIN(GetWorkflowExecutionRawHistoryV2Request) *reque
     walk->is_away = err != NULL && !walk->is_gone && err->kind != ERR_BAD_REQUEST;
     if (walk->is_gone)
         mark("replication_source_lost_run");
-    if (err != NULL && err->kind == ERR_BAD_REQUEST) /* says nothing about the message */
+    walk->is_refused = err != NULL && err->kind == ERR_BAD_REQUEST;
+    if (walk->is_refused) /* says nothing about the message */
         return error_new(arena, ERR_UNAVAILABLE, "The source refuses: %s", err->message);
     return walk->is_gone ? NULL : err;
 }
@@ -127,15 +150,59 @@ follow_chain(struct walk *walk, const struct foreign_events *events, struct aren
     return err;
 }
 
+/* A range of a run's events on its way. The first events of a run that a reset made are another
+ * run's: they are passed over, and the reset's own begin it, from the run that is here. */
+struct fetch {
+    bool may_skip, is_begun;
+    bool is_skipping; /* its reset has not come yet */
+    bool has_skipped;
+};
+
+static bool
+is_copied_start(const API(HistoryEvent) *event, const char *run_id)
+{
+    if (event->attributes_case !=
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES))
+        return false;
+    const char *original =
+        event->workflow_execution_started_event_attributes->original_execution_run_id;
+    return original[0] != '\0' && strcmp(original, run_id) != 0;
+}
+
+static bool
+is_reset_of(const API(HistoryEvent) *event, const char *run_id)
+{
+    const char *made = "";
+    if (event->attributes_case ==
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_FAILED_EVENT_ATTRIBUTES))
+        made = event->decision_task_failed_event_attributes->new_run_id;
+    if (event->attributes_case ==
+        API_VALUE(HISTORY_EVENT__ATTRIBUTES_DECISION_TASK_TIMED_OUT_EVENT_ATTRIBUTES))
+        made = event->decision_task_timed_out_event_attributes->new_run_id;
+    return strcmp(made, run_id) == 0;
+}
+
+static bool
+is_passed_over(struct fetch *fetch, const API(HistoryEvent) *first, const char *run_id)
+{
+    if (!fetch->is_begun)
+        fetch->is_skipping = fetch->may_skip && is_copied_start(first, run_id);
+    fetch->is_begun = true;
+    if (fetch->is_skipping && is_reset_of(first, run_id))
+        fetch->is_skipping = false;
+    fetch->has_skipped = fetch->has_skipped || fetch->is_skipping;
+    return fetch->is_skipping;
+}
+
 static struct error *
-apply_batch(struct walk *walk, const struct run_key *key, struct versions versions,
-            const API(DataBlob) *blob, struct arena *arena)
+apply_batch(struct walk *walk, struct fetch *fetch, const struct run_key *key,
+            struct versions versions, const API(DataBlob) *blob, struct arena *arena)
 {
     API(HistoryEvent) **events = NULL;
     struct foreign_events batch = {.key = *key, .versions = versions};
     struct error *err = thrift_decode_history(
         arena, ERR_BAD_REQUEST, presence_read_bytes(blob->data), &events, &batch.count);
-    if (err != NULL || batch.count == 0)
+    if (err != NULL || batch.count == 0 || is_passed_over(fetch, events[0], key->run_id))
         return err;
     batch.events = events;
     struct foreign_outcome outcome;
@@ -144,7 +211,7 @@ apply_batch(struct walk *walk, const struct run_key *key, struct versions versio
 }
 
 static struct error *
-apply_page(struct walk *walk, const struct run_key *key,
+apply_page(struct walk *walk, struct fetch *fetch, const struct run_key *key,
            const ADMIN(GetWorkflowExecutionRawHistoryV2Response) *page, struct arena *arena)
 {
     if (page->n_history_batches == 0)
@@ -155,23 +222,17 @@ apply_page(struct walk *walk, const struct run_key *key,
         versions_receive(page->version_history->items, page->version_history->n_items, arena);
     struct error *err = NULL;
     for (size_t i = 0; err == NULL && !walk->is_gone && i < page->n_history_batches; i++)
-        err = apply_batch(walk, key, versions, page->history_batches[i], arena);
+        err = apply_batch(walk, fetch, key, versions, page->history_batches[i], arena);
     return err;
 }
 
 static struct error *
-fill_gap(struct walk *walk, const struct foreign_gap *gap, struct arena *arena)
+fetch_range(struct walk *walk, struct fetch *fetch, const struct foreign_gap *gap,
+            const char *domain_name, struct arena *arena)
 {
-    const struct domain *domain = domains_find_id(walk->world->domains, gap->key.domain_id);
-    if (domain == NULL)
-        return errors_entity_not_exists(arena, NULL, "Domain %s is not here yet.",
-                                        gap->key.domain_id);
-    if (walk->depth == DEPTH_MAX)
-        return error_new(arena, ERR_BAD_REQUEST, "Too many runs stand on each other.");
-    walk->depth++;
     ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request =
         message_new(arena, ADMIN_TYPE(get_workflow_execution_raw_history_v2_request));
-    request->domain = arena_text(arena, domain->name);
+    request->domain = (char *)domain_name;
     request->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
     request->workflow_execution->workflow_id = (char *)gap->key.workflow_id;
     request->workflow_execution->run_id = (char *)gap->key.run_id;
@@ -185,8 +246,30 @@ fill_gap(struct walk *walk, const struct foreign_gap *gap, struct arena *arena)
         if (err != NULL || walk->is_gone)
             break;
         request->next_page_token = page->next_page_token;
-        err = apply_page(walk, &gap->key, page, arena);
+        err = apply_page(walk, fetch, &gap->key, page, arena);
     } while (err == NULL && !walk->is_gone && request->next_page_token.len > 0);
+    return err;
+}
+
+static struct error *
+fill_gap(struct walk *walk, const struct foreign_gap *gap, struct arena *arena)
+{
+    const struct domain *domain = domains_find_id(walk->world->domains, gap->key.domain_id);
+    if (domain == NULL)
+        return errors_entity_not_exists(arena, NULL, "Domain %s is not here yet.",
+                                        gap->key.domain_id);
+    if (walk->depth == DEPTH_MAX)
+        return error_new(arena, ERR_BAD_REQUEST, "Too many runs stand on each other.");
+    walk->depth++;
+    const char *domain_name = arena_text(arena, domain->name);
+    struct fetch fetch = {.may_skip = gap->base.event_id == 0};
+    struct error *err = fetch_range(walk, &fetch, gap, domain_name, arena);
+    bool is_base_gone = walk->is_gone && fetch.has_skipped;
+    if (is_base_gone || (err == NULL && fetch.is_skipping)) { /* then its copies are all there is */
+        walk->is_gone = false;
+        fetch = (struct fetch){0};
+        err = fetch_range(walk, &fetch, gap, domain_name, arena);
+    }
     walk->depth--;
     return err;
 }

@@ -97,11 +97,11 @@ has_ended(struct load_clients *clients, unsigned cluster)
 }
 
 static void
-check_outcome(struct ndc_load *load, const API(FailoverEvent) *event, bool *is_open)
+check_outcome(struct ndc_load *load, const API(FailoverEvent) *event, bool is_to_here,
+              bool *is_open)
 {
     if (event->n_outcomes == 0) {
-        /* One that a force ended has no report if its cluster crashed just then. */
-        *is_open = !load->options.has_force;
+        *is_open = true;
         return;
     }
     const API(FailoverOutcome) *outcome = event->outcomes[0];
@@ -113,11 +113,12 @@ check_outcome(struct ndc_load *load, const API(FailoverEvent) *event, bool *is_o
                         "a graceful failover is %s, with %zu of %d shards missing (%zu outcomes)",
                         outcome->result, outcome->n_missing, outcome->shard_count,
                         event->n_outcomes);
-    load->completed += is_complete;
-    load->timed_out += is_late;
+    load->completed += is_complete && is_to_here;
+    load->timed_out += is_late && is_to_here;
 }
 
-/* The reports of a cluster about what moved to it. False: not all of it has ended there. */
+/* What a cluster knows of graceful failovers, also to others: every one of them has ended, and it
+ * knows how, whoever crashed. False: not yet. Each is counted where it went to. */
 static bool
 read_reports(struct ndc_load *load, struct load_clients *clients, unsigned cluster)
 {
@@ -143,8 +144,8 @@ read_reports(struct ndc_load *load, struct load_clients *clients, unsigned clust
         bool is_to_here =
             event->n_cluster_failovers > 0 && event->cluster_failovers[0]->to_cluster != NULL &&
             strcmp(event->cluster_failovers[0]->to_cluster->active_cluster_name, name) == 0;
-        if (is_to_here && event->failover_type == API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL))
-            check_outcome(load, event, &is_open);
+        if (event->failover_type == API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL))
+            check_outcome(load, event, is_to_here, &is_open);
     }
     return !is_open;
 }
@@ -170,7 +171,7 @@ ndc_grace_mover_main(void *argument)
         load->timed_out = timed_out;
         pass_time(NS_PER_S);
         if (clock_monotonic() > limit)
-            verdict_violate(&load->verdict, "a graceful failover to cluster%u does not end", i);
+            verdict_violate(&load->verdict, "cluster%u knows no end of a graceful failover", i);
     }
     load_clients_free(clients);
     load->movers_running--;

@@ -206,7 +206,7 @@ apply(struct incoming *incoming)
     if (err != NULL)
         return err;
     err = incoming_apply(incoming, &step);
-    if (err != NULL) {
+    if (err != NULL || incoming_lacks_end(incoming, &step)) {
         incoming_cancel(incoming, &step);
         return err;
     }
@@ -266,7 +266,7 @@ run_locked(struct incoming *incoming)
     if (err != NULL || is_answered(incoming, &err))
         return err;
     err = incoming_read(incoming);
-    if (err != NULL || is_answered(incoming, &err))
+    if (err != NULL || incoming_lacks_origin(incoming) || is_answered(incoming, &err))
         return err;
     *incoming->outcome = (struct foreign_outcome){.place = FOREIGN_APPLIED};
     NO_YIELD

@@ -4,6 +4,7 @@
  *   ndc.c          locks, loads, reads, applies, submits, waits
  *   ndc_read.c     what has to be read before: the history that wins, the base run of a reset
  *   ndc_apply.c    the batch becomes part of a history of its run
+ *   ndc_prior.c    what the source is asked for before a run gives way
  *   ndc_runs.c     which run has the workflow id
  *   ndc_lost.c     what lost is kept in mind */
 #ifndef CADENZA_ENGINE_SHARD_NDC_H
@@ -26,6 +27,7 @@ struct incoming {
     /* The newest runs of what the run and the one that it goes on as belong to, which may have the
      * id then; NULL: none, or not here. */
     struct loaded_run *rivals[2];
+    bool lacks_prior; /* the run that it begins from is not here */
     struct run_branches local;
     struct batch_verdict verdict;
     /* The run as another history of it says, or a reset's, up to where the batch begins; and
@@ -61,8 +63,8 @@ struct incoming_run {
 struct incoming_step {
     struct incoming_run target;
     struct incoming_run begun;      /* mutation NULL: none */
-    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL; it is
-                                     * the target's mutation if the batch is not the run's */
+    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL; it
+                                     * is the target's mutation if the batch is not the run's */
     struct incoming_run revived;    /* a third run that has the id now, and is open; or NULL */
     bool is_side;                   /* the batch goes to a history that is not the run's */
     struct history_branch branch;   /* that one's own */
@@ -75,10 +77,21 @@ void incoming_cancel(struct incoming *incoming, struct incoming_step *step);
 void incoming_put_side(const struct incoming *incoming, const struct incoming_step *step,
                        struct step_batch *batch);
 
+/* --- ndc_prior.c ---- */
+
+/* The run that a new one goes on from, or that it has its first events of; NULL: none. */
+const char *incoming_origin(const struct incoming *incoming);
+/* Is there another run that the source is to be asked for, before the step is made? Then the
+ * outcome says so. */
+bool incoming_lacks_origin(const struct incoming *incoming);
+bool incoming_lacks_end(const struct incoming *incoming, const struct incoming_step *step);
+
 /* --- ndc_runs.c ---- */
 
 /* Reads the runs that may have the id afterwards. Yields. */
 must_use struct error *incoming_load_rivals(struct incoming *incoming);
+/* Would the run that has the id, open, give way to another if the step is made? */
+bool incoming_gives_way(const struct incoming *incoming, const struct incoming_step *step);
 /* Gives the workflow id to the run that leads. */
 void incoming_contest(struct incoming *incoming, struct incoming_step *step);
 /* Facts for the end of a run that gives way: it has the version of its last event. */

@@ -252,6 +252,13 @@ incoming_read(struct incoming *incoming)
         err = workflow_load_run(incoming->tenure, incoming->workflow, incoming->begun_run_id,
                                 incoming->arena, &begun);
     incoming->has_begun_run = begun != NULL;
+    const char *origin = incoming_origin(incoming);
+    struct loaded_run *prior = NULL;
+    if (err == NULL && origin != NULL) {
+        err = workflow_load_run(incoming->tenure, incoming->workflow, origin, incoming->arena,
+                                &prior);
+        incoming->lacks_prior = prior == NULL;
+    }
     if (err == NULL && incoming->verdict.place != BATCH_LACKS_EVENTS)
         err = incoming_load_rivals(incoming);
     if (err == NULL && incoming->tenure->is_over)

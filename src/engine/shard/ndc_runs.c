@@ -3,10 +3,11 @@
  *
  * The runs that contend for the id are in the current-run record; the run of the batch, and the one
  * that it goes on as, join them. Whoever leads then has the id: one of these, the run that had it,
- * or a third one (the run that came belongs to an attribute that leads now, but is not the newest of
- * it). The one that had it is ended by the cluster that wrote its last event, with that event's
+ * or a third one (the run that came belongs to an attribute that leads now, but is not the newest
+ * of it). The one that had it is ended by the cluster that wrote its last event, with that event's
  * version, and this replicates; elsewhere, and where the newer one goes on where it ended, it is a
- * zombie until its end is heard of. A run that loses before it is ever current begins as a zombie. */
+ * zombie until its end is heard of. A run that loses before it is ever current begins as a zombie.
+ */
 #include "base/check.h"
 #include "domain/active.h"
 #include "engine/ndc/runs.h"
@@ -210,6 +211,15 @@ find_winner(const struct incoming *incoming, const struct incoming_step *step,
             return (*rival)->run;
         contenders_drop(&contenders, run_id); /* it is gone */
     }
+}
+
+bool
+incoming_gives_way(const struct incoming *incoming, const struct incoming_step *step)
+{
+    struct loaded_run *rival;
+    const struct loaded_run *current = incoming->current;
+    return current != NULL && current != incoming->target && run_is_open(current->run) &&
+           find_winner(incoming, step, &rival) != current->run;
 }
 
 /* The runs of the batch are zombies, unless they have the id. */
