@@ -235,7 +235,8 @@ is_in_effect(struct drains *drains, const struct pending *pending)
     if (domain == NULL)
         return false;
     struct active_cluster active = domain_active(domain, &attribute, domains->options.group);
-    return active.status == ACTIVE_HERE && active.failover_version == drain->failover_version;
+    return active.status == ACTIVE_HERE &&
+           domain_moved_version(domain, &attribute) == drain->failover_version;
 }
 
 /* Somebody else ended it: by force, with another failover, or another host of this cluster did. */
