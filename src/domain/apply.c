@@ -14,9 +14,15 @@ decide_replicated(const struct wish *wish, const struct domain_rules *rules,
 {
     const ADMIN(DomainTaskAttributes) *task = wish->request;
     const struct book *newest = &wish->domains->newest;
-    return domain_decide_replicated(book_find_name(newest, wish->name),
-                                    book_find_record(newest, task->id), task, wish->source, rules,
-                                    moment, wish->arena, decision);
+    const struct domain *known = book_find_record(newest, task->id);
+    struct error *err =
+        domain_decide_replicated(book_find_name(newest, wish->name), known, task, wish->source,
+                                 rules, moment, wish->arena, decision);
+    if (err == NULL && decision->what == DOMAIN_UPDATED &&
+        decision->next->domain->failover_version > known->record->domain->failover_version &&
+        decision->next->domain->failover_version > task->failover_version)
+        mark("domain_version_made_by_merging"); /* a number that nobody has told yet */
+    return err;
 }
 
 struct error *

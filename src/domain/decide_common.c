@@ -145,7 +145,15 @@ decide_copy(const struct domain *current, const struct domain_moment *moment, st
     *record = *current->record;
     record->domain = domain;
     record->last_updated_time = moment->now;
+    if (domain->is_global_domain) /* whatever raises its version next */
+        decide_set_moved_version(record, domain_record_moved_version(record), arena);
     return record;
+}
+
+void
+decide_set_moved_version(STORED(DomainRecord) *record, int64_t moved_version, struct arena *arena)
+{
+    record->moved_version = presence_make_int64(arena, (struct maybe_int64){true, moved_version});
 }
 
 struct error *

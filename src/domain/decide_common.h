@@ -48,6 +48,9 @@ must_use struct error *decide_check_clusters(const API(Domain) *domain,
  * changed. */
 STORED(DomainRecord) *decide_copy(const struct domain *current, const struct domain_moment *moment,
                                   struct arena *arena);
+/* Sets domain_record_moved_version(). */
+void decide_set_moved_version(STORED(DomainRecord) *record, int64_t moved_version,
+                              struct arena *arena);
 /* Whole days of the duration; parts do not count; absent: 0. */
 must_use struct error *decide_read_retention(const GOOGLE(Duration) *duration, struct arena *arena,
                                              int64_t *days);
@@ -129,6 +132,7 @@ bool decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const ch
 /* What a message says of drains. */
 struct told_drains {
     const API(Domain) *domain; /* as the sender has it, with its versions */
+    int64_t moved_version;     /* likewise */
     STORED(Drain) **drains;
     size_t count;
     bool is_complete; /* what is not in it is over; otherwise the sender may not know */
@@ -149,6 +153,9 @@ STORED(FailoverRecord) *decide_failover_record(const API(Domain) *before, const 
                                                int64_t failover_version, const char *origin,
                                                const struct domain_moment *moment,
                                                struct arena *arena);
+/* Is there something that the failover moved and that nothing has moved since? */
+bool decide_is_in_effect(const STORED(FailoverRecord) *failover, const STORED(DomainRecord) *record,
+                         struct arena *arena);
 /* Puts a failover of an active-passive domain in front of the recent ones of the record. */
 void decide_add_recent(STORED(DomainRecord) *record, const char *from, const char *to,
                        const char *reason, API(FailoverType) type,

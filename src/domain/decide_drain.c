@@ -282,15 +282,24 @@ domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failo
 /* --- what other clusters tell ------------------------------------------------------------------
  */
 
-/* The version of what the drain moves, in the domain; -1: there is no such attribute. */
+/* The version of what the drain moves, in the domain, whose own is `own`; -1: there is no such
+ * attribute. */
 static int64_t
-version_of(const API(Domain) *domain, const char *scope, const char *name, struct arena *arena)
+version_of(const API(Domain) *domain, int64_t own, const STORED(Drain) *drain, struct arena *arena)
 {
-    if (scope[0] == '\0' && name[0] == '\0')
-        return domain->failover_version;
+    if (drain->scope[0] == '\0' && drain->name[0] == '\0')
+        return own;
     struct attributes attributes = attributes_read(domain->active_clusters, arena);
-    const struct attribute *known = attributes_find(&attributes, scope, name);
+    const struct attribute *known = attributes_find(&attributes, drain->scope, drain->name);
     return known == NULL ? -1 : known->failover_version;
+}
+
+/* The one that moved it to where it is. */
+static int64_t
+moved_version_of(const STORED(DomainRecord) *record, const STORED(Drain) *drain,
+                 struct arena *arena)
+{
+    return version_of(record->domain, domain_record_moved_version(record), drain, arena);
 }
 
 static const STORED(Drain) *
@@ -311,9 +320,9 @@ drop_void(const STORED(DomainRecord) *before, const struct told_drains *told, st
     bool has_changed = false;
     for (size_t i = 0; i < before->n_drains; i++) {
         const STORED(Drain) *ours = before->drains[i];
-        int64_t then = version_of(before->domain, ours->scope, ours->name, arena);
-        int64_t now = version_of(record->domain, ours->scope, ours->name, arena);
-        int64_t theirs = version_of(told->domain, ours->scope, ours->name, arena);
+        int64_t then = moved_version_of(before, ours, arena);
+        int64_t now = moved_version_of(record, ours, arena);
+        int64_t theirs = version_of(told->domain, told->moved_version, ours, arena);
         const STORED(Drain) *same = find(told->count, told->drains, ours->scope, ours->name);
         bool goes_on = same != NULL && same->failover_version == ours->failover_version;
         /* Only the target ends it: there, what others do not know yet is not over. */
@@ -331,16 +340,16 @@ decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains
     bool has_changed = before != NULL && drop_void(before, told, arena, record);
     for (size_t i = 0; i < told->count; i++) {
         STORED(Drain) *theirs = told->drains[i];
-        int64_t then =
-            before == NULL ? -1 : version_of(before->domain, theirs->scope, theirs->name, arena);
-        int64_t now = version_of(record->domain, theirs->scope, theirs->name, arena);
-        int64_t made = version_of(told->domain, theirs->scope, theirs->name, arena);
+        int64_t then = before == NULL ? -1 : moved_version_of(before, theirs, arena);
+        int64_t now = moved_version_of(record, theirs, arena);
+        int64_t made = version_of(told->domain, told->moved_version, theirs, arena);
         const STORED(Drain) *ours =
             find(record->n_drains, record->drains, theirs->scope, theirs->name);
         bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
         if (is_known || now <= then || now != made || theirs->failover_version > now)
             continue; /* known, or it came too late */
-        if (then >= 0 && then != theirs->previous_failover_version)
+        if (then >= 0 && version_of(before->domain, before->domain->failover_version, theirs,
+                                    arena) != theirs->previous_failover_version)
             continue; /* it drains what had moved before: what comes from here is not all */
         theirs->end_time = 0;
         decide_put_drain(record, theirs, arena);

@@ -105,6 +105,46 @@ decide_failover_record(const API(Domain) *before, const API(Domain) *after,
     return record->n_cluster_failovers == 0 && !is_bump ? NULL : record;
 }
 
+/* The version that the domain itself would have if nothing had moved it since: a domain whose last
+ * attribute was taken away stays where it is with a higher one (021). */
+static int64_t
+own_version(const API(ClusterFailover) *move, const STORED(DomainRecord) *record)
+{
+    bool has_stayed =
+        move->from_cluster != NULL &&
+        strcmp(move->from_cluster->active_cluster_name, move->to_cluster->active_cluster_name) == 0;
+    return has_stayed ? record->domain->failover_version : domain_record_moved_version(record);
+}
+
+/* Is what one move of a failover did still so? `attributes` are those of the domain. */
+static bool
+is_move_in_effect(const API(ClusterFailover) *move, const STORED(DomainRecord) *record,
+                  const struct attributes *attributes)
+{
+    const API(ClusterAttribute) *named = move->cluster_attribute;
+    const struct attribute *known =
+        named == NULL ? NULL : attributes_find(attributes, named->scope, named->name);
+    if (move->to_cluster == NULL) /* it was taken away */
+        return known == NULL;
+    int64_t version = named == NULL   ? own_version(move, record)
+                      : known == NULL ? -1
+                                      : known->failover_version;
+    return move->to_cluster->failover_version == version;
+}
+
+bool
+decide_is_in_effect(const STORED(FailoverRecord) *failover, const STORED(DomainRecord) *record,
+                    struct arena *arena)
+{
+    struct attributes attributes = attributes_read(record->domain->active_clusters, arena);
+    for (size_t i = 0; i < failover->n_cluster_failovers; i++) {
+        if (is_move_in_effect(failover->cluster_failovers[i], record, &attributes))
+            return true;
+    }
+    return failover->n_cluster_failovers == 0 &&
+           failover->failover_version == record->domain->failover_version;
+}
+
 void
 decide_add_recent(STORED(DomainRecord) *record, const char *from, const char *to,
                   const char *reason, API(FailoverType) type, const struct domain_moment *moment,

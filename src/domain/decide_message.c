@@ -69,6 +69,8 @@ domain_replication_task(const STORED(DomainChange) *change, struct arena *arena)
     attributes->domain = domain;
     attributes->removed_attributes = record->removed_attributes;
     attributes->tells_failovers = true;
+    attributes->moved_version =
+        presence_make_int64(arena, (struct maybe_int64){true, domain_record_moved_version(record)});
     if (tells_failover(change))
         attributes->failover_record = told_bytes(change->failover, arena);
     tell_drains(record, arena, attributes);

@@ -6,8 +6,10 @@
  * before. A domain with attributes takes a strictly greater one each time, also when only an
  * attribute moves: whoever watches the domain's version sees every failover. An attribute that
  * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
- * its version. Whatever versions a client sends are read over. The version of the settings never
- * changes here: it has one writer, the primary, and failovers have many. */
+ * its version. The version that moved the domain itself is kept beside: it says which of two moves
+ * that did not know of each other holds. Whatever versions a client sends are read over. The
+ * version of the settings never changes here: it has one writer, the primary, and failovers have
+ * many. */
 #include <string.h>
 
 #include "base/check.h"
@@ -189,6 +191,17 @@ raise_version(STORED(DomainRecord) *record, bool is_strict, const struct domain_
     return NULL;
 }
 
+/* A default that was told to stay, or whose version rose with an attribute, has not moved: somebody
+ * else may have moved it at the same time, and that holds. */
+static bool
+has_moved_itself(const API(Domain) *before, const API(Domain) *after)
+{
+#ifdef CADENZA_PLANT_attribute_moves_default
+    return after->failover_version > before->failover_version; /* planted */
+#endif
+    return strcmp(before->active_cluster_name, after->active_cluster_name) != 0;
+}
+
 /* Where everything is to be active, without versions of the domain itself. */
 static struct error *
 move_all(const struct domain *current, const struct move *move, const struct domain_rules *rules,
@@ -260,6 +273,8 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     if (err != NULL)
         return err;
 
+    if (has_moved_itself(before, after))
+        decide_set_moved_version(record, after->failover_version, arena);
     decide_begin_drains(current, move, timeout, rules->group, moment, arena, record);
     note_move(current, move, timeout, moment, arena, record);
     const char *origin = rules->group->current->name;

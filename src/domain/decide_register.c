@@ -136,8 +136,10 @@ record_new(const API(RegisterDomainRequest) *request, const struct domain_rules 
 }
 
 static void
-set_first_version(API(Domain) *domain, const struct cluster_group *group)
+set_first_version(STORED(DomainRecord) *record, const struct cluster_group *group,
+                  struct arena *arena)
 {
+    API(Domain) *domain = record->domain;
     domain->failover_version = FAILOVER_VERSION_LOCAL;
     if (!domain->is_global_domain)
         return;
@@ -145,6 +147,7 @@ set_first_version(API(Domain) *domain, const struct cluster_group *group)
     check(active != NULL); /* decide_check_clusters has seen to it */
     bool has_version = cluster_group_next_version(group, active, 0, &domain->failover_version);
     check(has_version);
+    decide_set_moved_version(record, domain->failover_version, arena);
 }
 
 static struct error *
@@ -200,7 +203,7 @@ domain_decide_register(const struct domain *current, const API(RegisterDomainReq
         err = set_first_archival(domain, request, rules, arena);
     if (err != NULL)
         return err;
-    set_first_version(domain, rules->group);
+    set_first_version(record, rules->group, arena);
     *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
     return NULL;
 }

@@ -6,13 +6,24 @@
  *
  *   part                                version                    who writes it
  *   settings, list of clusters          config version             the primary cluster
- *   active cluster                      failover version           any; says where it is active
+ *   active cluster                      moved version              any; says where it is active
  *   each attribute                      its failover version       any; says where it is active,
  *                                                                  or that it was taken away
  *
  * Equal versions have equal contents: the settings have one writer, and a failover version names
  * the cluster that it makes active. So the order in which messages arrive, and how often, does not
- * matter. Attributes are merged one by one even when the message's failover is the newer one:
+ * matter.
+ *
+ * The moved version is the failover version that moved the domain itself (docs/design/023). The
+ * failover version that is shown, and written into events, rises with attributes too, so it says
+ * nothing about where the domain is: somebody who moves an attribute does not know who moves the
+ * domain at the same time. It must never fall, and must be one of the active cluster: of two the
+ * greater one holds, raised to the next one of the cluster that the moved version names. That may
+ * be a number that nobody has told, so it depends on the order of messages; like every change it
+ * is told, and once all have the same moved version all numbers belong to one cluster and the
+ * greatest stands.
+ *
+ * Attributes are merged one by one even when the message's failover is the newer one:
  * otherwise two clusters that move different attributes at the same time would each throw away
  * the other's. Deleting is final: the last record of a deleted domain stays behind, by id, and a
  * late message cannot bring the domain back.
@@ -38,6 +49,7 @@ struct merge {
     STORED(FailoverRecord)
     *told; /* the failover that the change is, as its maker made it; or NULL */
     struct told_drains drains;
+    int64_t moved_version; /* of the domain, as the source has it */
 };
 
 static bool
@@ -136,6 +148,25 @@ read_told(struct merge *merge)
     return NULL;
 }
 
+/* Reads which version moved the domain to where the source has it: of another make, its newest. */
+static struct error *
+read_moved(struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    const struct cluster_group *group = merge->rules->group;
+    struct maybe_int64 told = presence_read_int64(task->moved_version);
+    merge->moved_version = told.is_set ? told.value : task->failover_version;
+    if (merge->moved_version > task->failover_version ||
+        cluster_group_of_version(group, merge->moved_version) !=
+            cluster_group_of_version(group, task->failover_version))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s: version %lld cannot have moved what has failover version "
+                         "%lld.",
+                         task->domain->name, (long long)merge->moved_version,
+                         (long long)task->failover_version);
+    return NULL;
+}
+
 static int
 archival_status(int status)
 {
@@ -193,6 +224,7 @@ read_drains(struct merge *merge)
     const ADMIN(DomainTaskAttributes) *task = merge->task;
     merge->drains = (struct told_drains){
         .domain = domain_of(merge),
+        .moved_version = merge->moved_version,
         .drains = arena_zalloc(merge->arena, task->n_drains + 1, sizeof(STORED(Drain) *)),
         .is_complete = task->tells_failovers,
     };
@@ -250,15 +282,43 @@ merge_settings(STORED(DomainRecord) *record, const struct merge *merge)
     return true;
 }
 
-static bool
-merge_active_cluster(STORED(DomainRecord) *record, const struct merge *merge)
+/* The smallest version of that cluster that is below neither: see the head. */
+static struct error *
+join_versions(const char *cluster_name, int64_t ours, const struct merge *merge, int64_t *version)
 {
-    if (!is_newer(merge->task->failover_version, record->domain->failover_version))
-        return false;
-    check(merge->task->failover_version >= record->domain->failover_version);
-    record->domain->active_cluster_name = merge->task->domain->active_cluster_name;
-    record->domain->failover_version = merge->task->failover_version;
-    return true;
+    const struct cluster_group *group = merge->rules->group;
+    const struct cluster *cluster = cluster_group_find(group, cluster_name);
+    int64_t theirs = merge->task->failover_version;
+    *version = theirs > ours ? theirs : ours;
+    if (cluster_group_of_version(group, *version) == cluster)
+        return NULL;
+    if (cluster == NULL || !cluster_group_next_version(group, cluster, *version, version))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s: cluster %s, where it is active, has no failover version above "
+                         "%lld here.",
+                         merge->task->domain->name, cluster_name, (long long)*version);
+    return NULL;
+}
+
+/* *has_moved: another version, or a move that was not known. */
+static struct error *
+merge_active_cluster(STORED(DomainRecord) *record, const struct merge *merge, bool *has_moved)
+{
+    API(Domain) *domain = record->domain;
+    bool is_theirs = merge->moved_version > domain_record_moved_version(record);
+    const char *name =
+        is_theirs ? merge->task->domain->active_cluster_name : domain->active_cluster_name;
+    int64_t version = -1;
+    struct error *err = join_versions(name, domain->failover_version, merge, &version);
+    if (err != NULL)
+        return err;
+    check(version >= domain->failover_version && version >= merge->moved_version);
+    *has_moved = is_theirs || is_newer(version, domain->failover_version);
+    domain->active_cluster_name = (char *)name;
+    domain->failover_version = version;
+    if (is_theirs)
+        decide_set_moved_version(record, merge->moved_version, merge->arena);
+    return NULL;
 }
 
 static bool
@@ -302,46 +362,18 @@ note_move(const struct domain *current, STORED(DomainRecord) *record, const stru
     const API(Domain) *before = current->record->domain, *after = record->domain;
     bool was_active_active = before->active_clusters != NULL;
     record->failover_notification_version = (int64_t)merge->moment->notification_version;
-    if (after->active_clusters == NULL && !was_active_active)
+    bool is_elsewhere = strcmp(before->active_cluster_name, after->active_cluster_name) != 0;
+    if (after->active_clusters == NULL && !was_active_active && is_elsewhere)
         decide_add_recent(record, before->active_cluster_name, after->active_cluster_name, "",
                           type_of(record), merge->moment, merge->arena);
 }
 
-/* Is what one move of a failover did still so? `attributes` are those of the domain. */
-static bool
-is_move_in_effect(const API(ClusterFailover) *move, const API(Domain) *domain,
-                  const struct attributes *attributes)
-{
-    const API(ClusterAttribute) *named = move->cluster_attribute;
-    const struct attribute *known =
-        named == NULL ? NULL : attributes_find(attributes, named->scope, named->name);
-    if (move->to_cluster == NULL) /* it was taken away */
-        return known == NULL;
-    int64_t version = named == NULL   ? domain->failover_version
-                      : known == NULL ? -1
-                                      : known->failover_version;
-    return move->to_cluster->failover_version == version;
-}
-
-/* Is there something that the failover moved and that nothing has moved since? */
-static bool
-is_in_effect(const STORED(FailoverRecord) *failover, const API(Domain) *domain, struct arena *arena)
-{
-    struct attributes attributes = attributes_read(domain->active_clusters, arena);
-    for (size_t i = 0; i < failover->n_cluster_failovers; i++) {
-        if (is_move_in_effect(failover->cluster_failovers[i], domain, &attributes))
-            return true;
-    }
-    return failover->n_cluster_failovers == 0 &&
-           failover->failover_version == domain->failover_version;
-}
-
 /* The failover that the message tells, marked if it came too late. */
 static STORED(FailoverRecord) *
-take_told(const struct merge *merge, const API(Domain) *after)
+take_told(const struct merge *merge, const STORED(DomainRecord) *after)
 {
     check(merge->told != NULL);
-    merge->told->is_superseded = !is_in_effect(merge->told, after, merge->arena);
+    merge->told->is_superseded = !decide_is_in_effect(merge->told, after, merge->arena);
 #ifdef CADENZA_PLANT_superseded_unmarked
     merge->told->is_superseded = false; /* planted: it came too late, and looks as any other */
 #endif
@@ -357,12 +389,13 @@ create(const struct merge *merge, struct domain_decision *decision)
     record->config_version = merge->task->config_version;
     record->previous_failover_version = -1;
     record->removed_attributes = merge->task->removed_attributes;
+    decide_set_moved_version(record, merge->moved_version, merge->arena);
     record->last_updated_time = merge->moment->now;
     decide_merge_drains(NULL, &merge->drains, merge->arena, record);
     *decision = (struct domain_decision){.what = DOMAIN_CREATED, .next = record};
     if (merge->told == NULL)
         return;
-    decision->failover = take_told(merge, record->domain);
+    decision->failover = take_told(merge, record);
     record->failover_notification_version = (int64_t)merge->moment->notification_version;
     if (record->domain->active_clusters == NULL)
         decide_add_recent(record, "", record->domain->active_cluster_name, "", type_of(record),
@@ -372,23 +405,26 @@ create(const struct merge *merge, struct domain_decision *decision)
 /* What is remembered of the change: the failover that its maker tells; or, of another make of
  * server, what it looks like from here: one of these that came too late leaves no trace. */
 static STORED(FailoverRecord) *
-failover_of(const struct domain *current, const API(Domain) *after, bool has_moved,
+failover_of(const struct domain *current, const STORED(DomainRecord) *after, bool has_moved,
             const struct merge *merge)
 {
     if (merge->told != NULL)
         return take_told(merge, after);
     if (!has_moved || merge->task->tells_failovers)
         return NULL;
-    return decide_failover_record(current->record->domain, after, merge->task->failover_version,
-                                  merge->source, merge->moment, merge->arena);
+    return decide_failover_record(current->record->domain, after->domain,
+                                  merge->task->failover_version, merge->source, merge->moment,
+                                  merge->arena);
 }
 
-static void
+static struct error *
 update(const struct domain *current, const struct merge *merge, struct domain_decision *decision)
 {
     STORED(DomainRecord) *record = decide_copy(current, merge->moment, merge->arena);
-    bool has_settings = merge_settings(record, merge);
-    bool has_moved = merge_active_cluster(record, merge);
+    bool has_moved = false, has_settings = merge_settings(record, merge);
+    struct error *err = merge_active_cluster(record, merge, &has_moved);
+    if (err != NULL)
+        return err;
     has_moved = merge_attributes(record, merge) || has_moved;
     bool has_drained =
         decide_merge_drains(current->record, &merge->drains, merge->arena, record) && !has_moved;
@@ -398,7 +434,8 @@ update(const struct domain *current, const struct merge *merge, struct domain_de
         *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
     if (has_moved)
         note_move(current, record, merge);
-    decision->failover = failover_of(current, record->domain, has_moved, merge);
+    decision->failover = failover_of(current, record, has_moved, merge);
+    return NULL;
 }
 
 /* Of a domain that this cluster never had: a message about it may still come, by another way or out
@@ -444,7 +481,7 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
                          struct arena *arena, struct domain_decision *decision)
 {
     check(task != NULL && source[0] != '\0');
-    struct merge merge = {task, source, rules, moment, arena, NULL, {0}};
+    struct merge merge = {task, source, rules, moment, arena, NULL, {0}, -1};
     *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
     struct error *err = check_form(&merge);
     if (err != NULL || is_deleted(by_id))
@@ -453,14 +490,15 @@ domain_decide_replicated(const struct domain *by_name, const struct domain *by_i
         return delete (by_name, by_id, &merge, decision);
     err = check_collision(by_name, by_id, &merge);
     if (err == NULL)
+        err = read_moved(&merge);
+    if (err == NULL)
         err = read_told(&merge);
     if (err == NULL)
         err = read_drains(&merge);
     if (err != NULL)
         return err;
-    if (by_id == NULL)
-        create(&merge, decision);
-    else
-        update(by_id, &merge, decision);
+    if (by_id != NULL)
+        return update(by_id, &merge, decision);
+    create(&merge, decision);
     return NULL;
 }

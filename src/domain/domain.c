@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 struct error *
 domain_decode(struct slice bytes, struct arena *arena, struct domain **domain)
@@ -35,6 +36,13 @@ domain_decode(struct slice bytes, struct arena *arena, struct domain **domain)
     atomic_init(&made->references, 1);
     *domain = made;
     return NULL;
+}
+
+int64_t
+domain_record_moved_version(const STORED(DomainRecord) *record)
+{
+    struct maybe_int64 moved = presence_read_int64(record->moved_version);
+    return moved.is_set ? moved.value : record->domain->failover_version;
 }
 
 struct domain *

@@ -27,6 +27,10 @@ struct domain {
  */
 must_use struct error *domain_decode(struct slice bytes, struct arena *arena,
                                      struct domain **domain);
+/* The failover version that moved the domain to where it is by default: what tells two such moves
+ * apart. Never above its failover version, which other failovers raise too, and of the same
+ * cluster. */
+int64_t domain_record_moved_version(const STORED(DomainRecord) *record);
 /* A copy of a record that was built elsewhere; the caller has one reference. */
 struct domain *domain_from_record(const STORED(DomainRecord) *record);
 struct domain *domain_take(struct domain *domain);

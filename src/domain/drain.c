@@ -25,6 +25,14 @@ domain_find_drain(const struct domain *domain, const struct cluster_attribute *a
     return NULL;
 }
 
+int64_t
+domain_moved_version(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    bool has_attribute = attribute != NULL && attribute->scope != NULL;
+    return has_attribute ? domain_find_active(domain, attribute).failover_version
+                         : domain_record_moved_version(domain->record);
+}
+
 bool
 drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group)
 {

@@ -29,6 +29,10 @@ struct drain_marker {
 size_t domain_markers_due(const struct domain *domain, const struct cluster_group *group,
                           struct arena *arena, struct drain_marker **markers);
 
+/* The failover version that moved it to where it is; -1: there is no such attribute. The one of the
+ * events may be higher: that of the domain itself rises with its attributes, too. */
+int64_t domain_moved_version(const struct domain *domain,
+                             const struct cluster_attribute *attribute);
 /* Does the drain end in the cluster `group->current`, and has it not ended? */
 bool drain_is_to_here(const STORED(Drain) *drain, const struct cluster_group *group);
 

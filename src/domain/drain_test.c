@@ -340,6 +340,7 @@ take(struct fixture *west, enum step step)
         ADMIN(DomainTaskAttributes) *message = message_of(west);
         message->domain->active_cluster_name = "east";
         message->failover_version = (before / 10 + 1) * 10;
+        message->moved_version->value = message->failover_version;
         message->n_drains = 0;
         message->failover_record.len = 0;
         hear(west, message, "east");

@@ -279,7 +279,8 @@ is_in_effect(struct drains *drains, const struct pending *pending)
     if (domain == NULL)
         return false;
     struct active_cluster active = domain_active(domain, &attribute, domains->options.group);
-    return active.status == ACTIVE_HERE && active.failover_version == drain->failover_version;
+    return active.status == ACTIVE_HERE &&
+           domain_moved_version(domain, &attribute) == drain->failover_version;
 }
 
 /* How it ended: the row says so that was left with its end, unless another host has reported it. */

@@ -1,5 +1,5 @@
-/* merge_test.c - three clusters that change the same domains at the same time end up with the same
- * records, whatever happens to their messages.
+/* merge_test.c - three or four clusters that change the same domains at the same time end up with
+ * the same records, whatever happens to their messages.
  *
  * Method: pure records, no store and no server. Clusters take random wishes (register, settings,
  * failovers of domains and attributes, taking attributes away, deprecate, delete) and receive each
@@ -9,11 +9,14 @@
  *   in order    each source's messages come in their order, but the reader falls back now and then
  *               and reads some again, as after a crash; deletes, and names used again
  *
- * Either way, in half of the runs a cluster passes on what it heard, as the real ones do.
+ * Either way, in half of the runs a cluster passes on what it heard, as the real ones do. In the
+ * others it tells no more than it must: what it was asked for, and a failover version that nobody
+ * has told, which it made when it merged two.
  *
  * In every step the checker looks at what the change did; at the end all messages are delivered,
  * parked ones are tried again, and then the records are compared but for what is each cluster's
- * own. A planted fault that it finds is failover_version_ge. */
+ * own; and each domain is where the newest of all moves of it put it, whatever its attributes did
+ * meanwhile. Planted faults that it finds are failover_version_ge and attribute_moves_default. */
 #include "domain/merge_world.h"
 #include "wire/message.h"
 
@@ -27,12 +30,27 @@ decide_packet(struct world *world, struct node *node, const struct packet *packe
     ADMIN(ReplicationTask) *task = NULL;
     EXPECT_OK(message_decode(world->arena, ADMIN_TYPE(replication_task), packet->bytes, &task));
     const ADMIN(DomainTaskAttributes) *attributes = task->domain_task_attributes;
-    struct domain_rules rules = sample_rules(node->index);
+    struct domain_rules rules = rules_of(world, node);
     struct domain_moment moment = next_moment(world, node);
     struct domain **by_id = find_id(node, attributes->id);
     return domain_decide_replicated(
         find_name(node, attributes->domain->name), by_id == NULL ? NULL : *by_id, attributes,
         sample_names[packet->source], &rules, &moment, world->arena, decision);
+}
+
+/* Does the record have a failover version that neither the message nor the record before had? */
+static bool
+makes_version(struct world *world, struct node *node, const struct packet *packet,
+              const struct domain_decision *decision)
+{
+    if (decision->what != DOMAIN_UPDATED)
+        return false;
+    ADMIN(ReplicationTask) *task = NULL;
+    EXPECT_OK(message_decode(world->arena, ADMIN_TYPE(replication_task), packet->bytes, &task));
+    const struct domain *before = *find_id(node, task->domain_task_attributes->id);
+    int64_t version = decision->next->domain->failover_version;
+    return version > before->record->domain->failover_version &&
+           version > task->domain_task_attributes->failover_version;
 }
 
 /* A message that was just handled changes nothing when it comes once more. */
@@ -50,8 +68,10 @@ receive(struct world *world, struct node *node, const struct packet *packet)
     }
     const char *id =
         decision.next == NULL ? NULL : arena_text(world->arena, decision.next->domain->id);
+    bool is_told = makes_version(world, node, packet, &decision) ||
+                   (world->is_relaying && decision.what != DOMAIN_UNCHANGED);
     store(world, node, &decision);
-    if (world->is_relaying && decision.what != DOMAIN_UNCHANGED)
+    if (is_told)
         announce(world, node, id, &decision);
     EXPECT_OK(decide_packet(world, node, packet, &decision));
     EXPECT_EQ(decision.what, DOMAIN_UNCHANGED);
@@ -60,8 +80,8 @@ receive(struct world *world, struct node *node, const struct packet *packet)
 static void
 step_receive(struct world *world)
 {
-    struct node *node = &world->nodes[below(world, NODES)];
-    int from = (node->index + 1 + (int)below(world, NODES - 1)) % NODES;
+    struct node *node = &world->nodes[below(world, (uint64_t)world->count)];
+    int from = (node->index + 1 + (int)below(world, (uint64_t)world->count - 1)) % world->count;
     const struct node *source = &world->nodes[from];
     if (source->sent_count == 0)
         return;
@@ -99,8 +119,8 @@ heal(struct world *world)
 {
     for (bool goes_on = true; goes_on;) {
         goes_on = false;
-        for (int i = 0; i < NODES * NODES; i++) {
-            int to = i / NODES, from = i % NODES;
+        for (int i = 0; i < world->count * world->count; i++) {
+            int to = i / world->count, from = i % world->count;
             goes_on = (to != from && deliver_rest(world, &world->nodes[to], from)) || goes_on;
         }
     }
@@ -110,7 +130,7 @@ heal(struct world *world)
 static void
 merge_parked(struct world *world)
 {
-    for (int to = 0; to < NODES; to++) {
+    for (int to = 0; to < world->count; to++) {
         struct node *node = &world->nodes[to];
         size_t count = node->parked_count;
         for (size_t i = 0; i < count; i++)
@@ -161,7 +181,7 @@ expect_histories(struct world *world)
 {
     for (size_t i = 0; i < world->made_count; i++) {
         const struct entry *made = &world->made[i];
-        for (int n = 0; n < NODES; n++) {
+        for (int n = 0; n < world->count; n++) {
             struct node *node = &world->nodes[n];
             struct domain **domain = find_id(node, made->domain_id);
             if (domain != NULL && !is_deleted(*domain) &&
@@ -173,10 +193,41 @@ expect_histories(struct world *world)
     }
 }
 
+/* The greatest version that moved the domain itself. */
+static int64_t
+newest_move(const struct world *world, const char *domain_id)
+{
+    int64_t newest = -1;
+    for (size_t i = 0; i < world->moved_count; i++) {
+        if (strcmp(world->moved[i].domain_id, domain_id) == 0 &&
+            world->moved[i].failover_version > newest)
+            newest = world->moved[i].failover_version;
+    }
+    return newest;
+}
+
+/* Nobody undid a move but who moved the domain as well. */
+static void
+expect_places(struct world *world)
+{
+    const struct node *node = &world->nodes[0]; /* the others have the same */
+    for (size_t i = 0; i < node->known_count; i++) {
+        const struct domain *domain = node->known[i];
+        if (is_deleted(domain))
+            continue;
+        int64_t newest = newest_move(world, domain->id);
+        const struct cluster *cluster =
+            cluster_group_of_version(rules_of(world, node).group, newest);
+        EXPECT(cluster != NULL);
+        EXPECT_TEXT(domain->record->domain->active_cluster_name, cluster->name);
+        EXPECT_EQ(domain_record_moved_version(domain->record), newest);
+    }
+}
+
 static void
 world_drop(struct world *world)
 {
-    for (int n = 0; n < NODES; n++) {
+    for (int n = 0; n < world->count; n++) {
         for (size_t i = 0; i < world->nodes[n].known_count; i++)
             domain_drop(world->nodes[n].known[i]);
     }
@@ -191,9 +242,11 @@ run(uint64_t seed)
     world->arena = arena;
     world->is_ordered = seed % 2 == 0;
     world->is_relaying = seed / 2 % 2 == 0;
-    world->nodes = arena_zalloc(arena, NODES, sizeof *world->nodes);
+    world->count = 3 + (int)(seed / 4 % 2);
+    world->nodes = arena_zalloc(arena, (size_t)world->count, sizeof *world->nodes);
+    make_group(world);
     random_seed(&world->random, seed);
-    for (int n = 0; n < NODES; n++)
+    for (int n = 0; n < world->count; n++)
         world->nodes[n].index = n;
     for (int i = 0; i < STEPS; i++) {
         if (below(world, 2) == 0)
@@ -203,18 +256,19 @@ run(uint64_t seed)
     }
     heal(world);
     merge_parked(world);
-    for (int n = 1; n < NODES; n++) {
+    for (int n = 1; n < world->count; n++) {
         expect_same(world, &world->nodes[0], &world->nodes[n]);
         expect_same(world, &world->nodes[n], &world->nodes[0]);
     }
     expect_histories(world);
+    expect_places(world);
     world_drop(world);
 }
 
 TEST(merge, clusters_agree_in_the_end_whatever_happens_to_their_messages)
 {
     for (int i = 0; i < test_seed_count(); i++) {
-        for (uint64_t kind = 0; kind < 4; kind++)
-            run(4 * test_seed(i) + kind);
+        for (uint64_t kind = 0; kind < 8; kind++)
+            run(8 * test_seed(i) + kind);
     }
 }

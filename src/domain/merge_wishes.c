@@ -31,7 +31,8 @@ random_attributes(struct world *world)
     uint64_t first = below(world, 3);
     for (uint64_t i = 0; i < count; i++)
         text = arena_format(world->arena, "%s%scity.%c:%s", text, i > 0 ? "," : "",
-                            (char)('a' + (first + i) % 3), sample_names[below(world, 3)]);
+                            (char)('a' + (first + i) % 3),
+                            sample_names[below(world, (uint64_t)world->count)]);
     return text;
 }
 
@@ -42,8 +43,10 @@ wish_register(struct world *world, const char *name, const struct domain *curren
 {
     const char *attributes = below(world, 2) == 0 ? random_attributes(world) : NULL;
     API(RegisterDomainRequest) *request =
-        sample_register((int)below(world, 3), attributes, world->arena);
+        sample_register((int)below(world, (uint64_t)world->count), attributes, world->arena);
     request->name = (char *)name;
+    request->n_clusters = (size_t)world->count;
+    request->clusters = sample_clusters(world->arena, request->n_clusters);
     return domain_decide_register(current, request, rules, moment, world->arena, decision);
 }
 
@@ -93,7 +96,7 @@ wish_failover(struct world *world, const char *name, const struct domain *curren
 {
     bool moves_domain = below(world, 2) == 0;
     API(FailoverDomainRequest) *request =
-        sample_failover(moves_domain ? sample_names[below(world, 3)] : NULL,
+        sample_failover(moves_domain ? sample_names[below(world, (uint64_t)world->count)] : NULL,
                         moves_domain ? NULL : random_attributes(world), world->arena);
     request->domain_name = (char *)name;
     return domain_decide_failover(current, request, rules, moment, world->arena, decision);
@@ -125,13 +128,26 @@ static const struct wish_kind wishes[] = {{wish_register}, {wish_settings},   {w
                                           {wish_failover}, {wish_attributes}, {wish_removal},
                                           {wish_retire}};
 
+/* By its names, not by what the record says of itself. `before` NULL: it begins. */
+static void
+note_moved(struct world *world, const struct domain *before, const STORED(DomainRecord) *after)
+{
+    const API(Domain) *domain = after->domain;
+    if (before != NULL &&
+        strcmp(before->record->domain->active_cluster_name, domain->active_cluster_name) == 0)
+        return;
+    world->moved[world->moved_count++] =
+        (struct entry){arena_text(world->arena, domain->id), domain->failover_version};
+}
+
 void
 step_wish(struct world *world)
 {
-    struct node *node = &world->nodes[below(world, 2) == 0 ? EAST : (int)below(world, NODES)];
+    struct node *node =
+        &world->nodes[below(world, 2) == 0 ? EAST : (int)below(world, (uint64_t)world->count)];
     size_t choices = array_length(wishes) - !world->is_ordered; /* the last one deletes */
     const char *name = names[below(world, array_length(names))];
-    struct domain_rules rules = sample_rules(node->index);
+    struct domain_rules rules = rules_of(world, node);
     struct domain_moment moment = next_moment(world, node);
     struct domain_decision decision = {0};
     struct error *err = wishes[below(world, choices)].decide(world, name, find_name(node, name),
@@ -142,6 +158,7 @@ step_wish(struct world *world)
         return;
     }
     const char *id = arena_text(world->arena, decision.next->domain->id);
+    note_moved(world, find_name(node, name), decision.next);
     store(world, node, &decision);
     announce(world, node, id, &decision);
     if (decision.failover != NULL)

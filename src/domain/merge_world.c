@@ -48,6 +48,27 @@ has_entry(const struct entry *entries, size_t count, const char *domain_id,
     return false;
 }
 
+void
+make_group(struct world *world)
+{
+    for (int i = 0; i < SAMPLE_CLUSTERS; i++) {
+        world->clusters[i] = sample_group(EAST)->clusters[i];
+        world->clusters[i].is_enabled = true;
+        world->groups[i] = *sample_group(i);
+        world->groups[i].clusters = world->clusters;
+        world->groups[i].current = &world->clusters[i];
+        world->groups[i].primary = &world->clusters[EAST];
+    }
+}
+
+struct domain_rules
+rules_of(const struct world *world, const struct node *node)
+{
+    struct domain_rules rules = sample_rules(node->index);
+    rules.group = &world->groups[node->index];
+    return rules;
+}
+
 /* --- what must hold at each step ---------------------------------------------------------------
  */
 
@@ -66,8 +87,11 @@ sum_of_versions(const STORED(DomainRecord) *record, struct arena *arena)
     const API(Domain) *domain = record->domain;
     struct attributes attributes =
         attributes_read_all(domain->active_clusters, record->removed_attributes, arena);
-    int64_t sum = domain->failover_version;
+    int64_t moved = domain_record_moved_version(record);
+    int64_t sum = domain->failover_version + moved;
     expect_version_of(domain->active_cluster_name, domain->failover_version);
+    expect_version_of(domain->active_cluster_name, moved);
+    EXPECT(moved <= domain->failover_version);
     for (size_t i = 0; i < attributes.count; i++) {
         const struct attribute *one = &attributes.all[i];
         if (!one->is_removed)
@@ -85,6 +109,7 @@ expect_growth(const STORED(DomainRecord) *before, const STORED(DomainRecord) *af
 {
     EXPECT(after->config_version >= before->config_version);
     EXPECT(after->domain->failover_version >= before->domain->failover_version);
+    EXPECT(domain_record_moved_version(after) >= domain_record_moved_version(before));
     struct attributes old =
         attributes_read_all(before->domain->active_clusters, before->removed_attributes, arena);
     struct attributes new =

@@ -1,4 +1,4 @@
-/* merge_world.h - three clusters as pure records, without a store: for merge_test.c. */
+/* merge_world.h - three or four clusters as pure records, without a store: for merge_test.c. */
 #ifndef CADENZA_DOMAIN_MERGE_WORLD_H
 #define CADENZA_DOMAIN_MERGE_WORLD_H
 
@@ -7,7 +7,7 @@
 #include "domain/samples.h"
 
 enum {
-    NODES = 3,
+    NODES_MAX = SAMPLE_CLUSTERS,
     STEPS = 120,
     DOMAINS_MAX = STEPS,
     MESSAGES_MAX = 8 * STEPS,
@@ -32,8 +32,8 @@ struct node {
     size_t known_count;
     struct packet sent[MESSAGES_MAX];
     size_t sent_count;
-    size_t position[NODES]; /* in order: how much of each log was read */
-    bool is_received[NODES][MESSAGES_MAX];
+    size_t position[NODES_MAX]; /* in order: how much of each log was read */
+    bool is_received[NODES_MAX][MESSAGES_MAX];
     struct entry history[ENTRIES_MAX];
     size_t history_count;
     struct packet parked[PARKED_MAX];
@@ -46,9 +46,14 @@ struct world {
     bool is_ordered;
     bool is_relaying; /* what came from one is passed on to the others */
     uint64_t now;     /* counts moments, of all nodes */
+    int count;        /* of clusters */
     struct node *nodes;
+    struct cluster clusters[SAMPLE_CLUSTERS];
+    struct cluster_group groups[SAMPLE_CLUSTERS]; /* by current cluster */
     struct entry made[ENTRIES_MAX]; /* every failover that was acknowledged somewhere */
     size_t made_count;
+    struct entry moved[ENTRIES_MAX]; /* those that moved a domain itself, and where each began */
+    size_t moved_count;
 };
 
 /* Uniform in 0 .. bound - 1. */
@@ -60,6 +65,9 @@ struct domain *find_name(const struct node *node, const char *name);
 struct domain **find_id(struct node *node, const char *id);
 bool has_entry(const struct entry *entries, size_t count, const char *domain_id,
                int64_t failover_version);
+/* The samples, all of them enabled. */
+void make_group(struct world *world);
+struct domain_rules rules_of(const struct world *world, const struct node *node);
 struct domain_moment next_moment(struct world *world, const struct node *node);
 /* Tells the others of a change that was just stored. */
 void announce(struct world *world, struct node *node, const char *id,

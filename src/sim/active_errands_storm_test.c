@@ -20,6 +20,7 @@ struct storm {
     struct script *script;
     struct random random;
     bool has_moves; /* regions move */
+    bool moves_default;
     bool is_down[2], is_parted;
     size_t moves, crashes, cuts;
 };
@@ -93,6 +94,19 @@ work(struct storm *storm, unsigned cluster)
 
 /* --- what goes wrong ---- */
 
+/* The domain itself goes there, if it can. */
+static void
+try_default(struct script *script, unsigned cluster)
+{
+    struct load_call call = {.clients = script->clients, .host = cluster, .arena = script->arena};
+    struct load_failover failover = {.name = SCRIPT_DOMAIN,
+                                     .cluster = arena_format(script->arena, "cluster%u", cluster)};
+    API(Domain) *domain = NULL;
+    fiber_set_deadline(clock_monotonic() + WITHIN);
+    (void)!load_failover(&call, &failover, &domain);
+    fiber_set_deadline(NEVER);
+}
+
 static void
 harm(struct storm *storm)
 {
@@ -118,6 +132,10 @@ harm(struct storm *storm)
         (void)!active_try_move(script, random_below(&storm->random, 2) == 0 ? "region0" : "region1",
                                cluster);
         storm->moves++;
+        break;
+    case 4: /* while the other cluster may move a region, and not hear of it */
+        if (!storm->is_down[cluster] && storm->moves_default)
+            try_default(script, cluster);
         break;
     default:
         break;
@@ -199,9 +217,35 @@ print_history(struct script *script, unsigned cluster, const char *id)
 }
 
 static void
-play_storm(struct script *script, bool has_moves)
+note_default(void *context, const API(ClusterFailover) *failover)
 {
-    struct storm storm = {.script = script, .has_moves = has_moves};
+    int64_t *newest = context;
+    if (failover->cluster_attribute == NULL && failover->to_cluster->failover_version > *newest)
+        *newest = failover->to_cluster->failover_version;
+}
+
+/* The domain is where the newest move of it put it, in both clusters. */
+static void
+expect_default(struct script *script)
+{
+    struct load_call call = {.clients = script->clients, .arena = script->arena};
+    int64_t newest = -1;
+    fiber_set_deadline(clock_monotonic() + WITHIN);
+    EXPECT_OK(load_list_failovers(&call, script->domain_id, note_default, &newest));
+    int place = newest < 0 ? 0 : sim_group_of_version(newest);
+    for (; call.host < 2; call.host++) {
+        API(Domain) *domain = NULL;
+        EXPECT_OK(load_describe(&call, SCRIPT_DOMAIN, &domain));
+        EXPECT_TEXT(domain->active_cluster_name, arena_format(script->arena, "cluster%d", place));
+        EXPECT(domain->failover_version >= newest);
+    }
+    fiber_set_deadline(NEVER);
+}
+
+static void
+play_storm(struct script *script, bool has_moves, bool moves_default)
+{
+    struct storm storm = {.script = script, .has_moves = has_moves, .moves_default = moves_default};
     uint64_t seed;
     entropy_bytes(&seed, sizeof seed);
     random_seed(&storm.random, seed);
@@ -243,18 +287,26 @@ play_storm(struct script *script, bool has_moves)
     }
     expect_signals(script, "target0", has_moves);
     expect_signals(script, "target1", has_moves);
+    if (moves_default)
+        expect_default(script);
 }
 
 static void
 play_moves(struct script *script)
 {
-    play_storm(script, true);
+    play_storm(script, true, false);
 }
 
 static void
 play_crashes(struct script *script)
 {
-    play_storm(script, false);
+    play_storm(script, false, false);
+}
+
+static void
+play_defaults(struct script *script)
+{
+    play_storm(script, true, true);
 }
 
 TEST(active_storm, each_workflow_is_asked_once_whatever_crashes)
@@ -267,4 +319,10 @@ TEST(active_storm, nobody_waits_in_vain_for_a_workflow_of_another_cluster)
 {
     for (int i = 0; i < test_seed_count(); i++)
         active_play_seed(2, i, play_moves);
+}
+
+TEST(active_storm, the_default_is_where_it_was_moved_whatever_regions_did_meanwhile)
+{
+    for (int i = 0; i < test_seed_count(); i++)
+        active_play_seed(2, i, play_defaults);
 }

@@ -84,8 +84,9 @@ static const char *const home_marks[] = {
     "conflict_terminated",
     "divergence_noted",
     "run_becomes_zombie",
+    "domain_version_made_by_merging",
 };
-#define HOME_RARE   4
+#define HOME_RARE   5
 #define RARE_MARKS  13
 #define BROKEN_RARE 4
 #define MARKS_MAX   48
@@ -96,7 +97,7 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
-    bool has_homes, has_entities;
+    bool has_homes, has_entities, moves_default;
     const char *dynamic; /* settings of all; NULL: defaults */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
@@ -127,6 +128,7 @@ run_storm(const struct storm *storm)
                                                    .think_max = 600 * NS_PER_MS,
                                                    .move_pause_max = storm->move_pause_max,
                                                    .has_homes = storm->has_homes,
+                                                   .moves_default = storm->moves_default,
                                                    .has_entities = storm->has_entities});
     struct nemesis nemesis = {.sim = &sim,
                               .pause_max = storm->pause_max,
@@ -238,13 +240,15 @@ TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_parti
     run_storms(moving_storm);
 }
 
-/* The domain is active in all three, and its attributes are moved, one or two at a time. */
+/* The domain is active in all three, and its attributes are moved, one or two at a time; in half of
+ * the storms the domain itself, too, by itself. */
 static struct storm
 home_storm(uint64_t seed)
 {
     struct storm storm = moving_storm(seed);
     storm.clusters = 3;
     storm.has_homes = true;
+    storm.moves_default = seed % 2 == 0;
     storm.move_pause_max = 4 * NS_PER_S;
     storm.marks = home_marks;
     storm.mark_count = array_length(home_marks);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "cadenza/storage/v1/domain.pb-c.h"
+#include "domain/domain.h"
 #include "sim/domain_log.h"
 #include "wire/message.h"
 
@@ -61,6 +61,7 @@ add_write(struct reading *reading, unsigned number, const STORED(DomainChange) *
     *write = (struct group_write){.domain = number, .is_made_here = !change->is_replicated};
     for (unsigned i = 0; i < MOVES_END; i++)
         write->after[i] = group_shown_version(change->record->domain, i);
+    write->moved = domain_record_moved_version(change->record);
     if (past->newest[number] > 0) {
         write->has_before = true;
         memcpy(write->before, past->writes[past->newest[number] - 1].after, sizeof write->before);

@@ -7,7 +7,10 @@
  * Those are the failovers that every cluster's history must tell, no more and no less. Of a domain
  * with attributes that includes its own active cluster: such a domain takes a new version with each
  * failover, also when it is told to stay or when only an attribute moves, but it has moved only if
- * the version before belongs to another cluster. */
+ * the version before belongs to another cluster.
+ *
+ * The domain itself is in the end where the move of it put it that made the greatest version of all
+ * such moves: what others did to attributes at the same time undoes none of them. */
 #ifndef CADENZA_SIM_GROUP_HISTORY_H
 #define CADENZA_SIM_GROUP_HISTORY_H
 
@@ -19,6 +22,7 @@ struct group_write {
     bool is_made_here; /* a client asked for it here; otherwise another cluster told it */
     bool has_before;   /* the log shows the record before it as well */
     int64_t before[MOVES_END], after[MOVES_END];
+    int64_t moved; /* the version that moved the domain itself last, as its record says */
 };
 
 /* One failover, as a history tells it. Versions by MOVES_*; -1: that did not move. */

@@ -101,18 +101,19 @@ judge_everywhere(struct judging *judging, const struct group_event *event)
 /* --- what a history tells -----------------------------------------------------------------------
  */
 
-/* Does a record with these versions show something that the failover moved, where it moved it to?
+/* Does the record that was written show something that the failover moved, where it moved it to?
  * One that moved nothing made a version of the domain all the same. */
 static bool
-is_in_effect(const struct group_event *event, const int64_t versions[MOVES_END])
+is_in_effect(const struct group_event *event, const struct group_write *write)
 {
     bool moves_nothing = true;
     for (unsigned i = 0; i < MOVES_END; i++) {
-        if (event->to[i] >= 0 && event->to[i] == versions[i])
+        if (event->to[i] >= 0 &&
+            event->to[i] == (i == MOVES_DOMAIN ? write->moved : write->after[i]))
             return true;
         moves_nothing = moves_nothing && event->to[i] < 0;
     }
-    return moves_nothing && event->failover_version == versions[MOVES_DOMAIN];
+    return moves_nothing && event->failover_version == write->after[MOVES_DOMAIN];
 }
 
 static bool
@@ -120,7 +121,7 @@ was_in_effect(const struct group_past *past, const struct group_event *event)
 {
     for (size_t i = 0; i < past->write_count; i++) {
         const struct group_write *write = &past->writes[i];
-        if (write->domain == event->domain && is_in_effect(event, write->after))
+        if (write->domain == event->domain && is_in_effect(event, write))
             return true;
     }
     return false;
@@ -136,7 +137,7 @@ judge_mark(struct judging *judging, unsigned cluster, const struct group_event *
     if (!past->is_whole[event->domain])
         return;
     check(newest > 0);
-    bool is_now = is_in_effect(event, past->writes[newest - 1].after);
+    bool is_now = is_in_effect(event, &past->writes[newest - 1]);
     bool is_wrong = event->is_superseded ? is_now || event->origin == (int)cluster
                                          : !was_in_effect(past, event);
     if (is_wrong)
@@ -181,6 +182,44 @@ judge_history(struct judging *judging, unsigned cluster)
     }
 }
 
+/* --- where the domain itself is ----------------------------------------------------------------
+ */
+
+/* The greatest version that moved it; -1: nothing did. */
+static int64_t
+newest_move(const struct judging *judging, unsigned number)
+{
+    int64_t newest = -1;
+    for (size_t i = 0; i < judging->made.count; i++) {
+        const struct group_event *event = &judging->made.all[i];
+        if (event->domain == number && event->to[MOVES_DOMAIN] > newest)
+            newest = event->to[MOVES_DOMAIN];
+    }
+    return newest;
+}
+
+/* If the log of each cluster shows all of its moves. */
+static void
+judge_place(struct judging *judging, unsigned number)
+{
+    struct group_load *load = judging->load;
+    int64_t newest = newest_move(judging, number);
+    int place = newest < 0 ? (int)load->domains[number].first_active : sim_group_of_version(newest);
+    for (unsigned i = 0; i < load->sim->count; i++) {
+        if (!judging->pasts[i].is_whole[number])
+            return;
+    }
+    for (unsigned i = 0; i < load->sim->count; i++) {
+        const struct group_past *past = &judging->pasts[i];
+        check(past->newest[number] > 0);
+        int64_t shown = past->writes[past->newest[number] - 1].after[MOVES_DOMAIN];
+        if (sim_group_of_version(shown) != place)
+            verdict_violate(&load->verdict,
+                            "cluster%u has %s with version %lld, but %lld moved it last", i,
+                            load->domains[number].name, (long long)shown, (long long)newest);
+    }
+}
+
 void
 group_pasts_audit(struct group_load *load, const struct group_past *pasts,
                   const bool is_there[GROUP_DOMAINS_MAX], struct arena *arena)
@@ -190,8 +229,10 @@ group_pasts_audit(struct group_load *load, const struct group_past *pasts,
         group_past_made(load, i, &pasts[i], arena, &judging.made);
     group_events_sort(&judging.made);
     for (unsigned i = 0; i < load->domain_count; i++) {
-        if (is_there[i])
-            judge_ledger(&judging, i);
+        if (!is_there[i])
+            continue;
+        judge_ledger(&judging, i);
+        judge_place(&judging, i);
     }
     for (size_t i = 0; i < judging.made.count; i++) {
         if (!is_there[judging.made.all[i].domain])

@@ -36,6 +36,7 @@ static const char *const marks[] = {
     "domain_message_applied",
     "domain_message_changes_nothing",
     "failover_superseded",
+    "domain_version_made_by_merging",
 };
 
 struct outcome {

@@ -123,13 +123,19 @@ ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_c
 
 /* --- who moves attributes ---- */
 
-/* A move by force, or gracefully: that is asked of who is to be active. */
+/* A move by force, or gracefully: that is asked of who is to be active. Of the domain alone, too:
+ * others may move attributes and not have heard of it. */
 static void
 add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to, bool may_wait,
          struct arena *arena)
 {
     struct load_attribute *moved = arena_zalloc(arena, 2, sizeof *moved);
     char *cluster = arena_format(arena, "cluster%u", to);
+    if (load->options.moves_default && entropy_below(6) == 0) {
+        request->domain_active_cluster_name = cluster;
+        load->moves_asked[NDC_ATTRIBUTES][to]++;
+        return;
+    }
     unsigned count = 1 + (unsigned)entropy_below(2),
              first = (unsigned)entropy_below(NDC_ATTRIBUTES);
     for (unsigned i = 0; i < count; i++) {
@@ -231,11 +237,23 @@ show_next(struct shown *shown)
     return false;
 }
 
+static void
+see_default(struct ndc_load *load, unsigned host, const API(Domain) *domain)
+{
+    int64_t version = domain->failover_version, *seen = &load->versions_seen[host][NDC_ATTRIBUTES];
+    if (version < *seen)
+        verdict_violate(&load->verdict,
+                        "cluster%u: the version of the domain fell from %" PRId64 " to %" PRId64,
+                        host, *seen, version);
+    *seen = version;
+}
+
 /* What a cluster shows of its domain: versions belong to who is active, and never fall. */
 static void
 see_domain(struct ndc_load *load, unsigned host, const API(Domain) *domain, struct arena *arena)
 {
     struct shown one = {.all = domain->active_clusters};
+    see_default(load, host, domain);
     while (show_next(&one)) {
         unsigned which = number_of(one.scope_name, one.name);
         int64_t version = one.info->failover_version;
@@ -331,6 +349,24 @@ note_failover(void *context, const API(ClusterFailover) *failover)
                         attribute == NULL ? "itself" : attribute->name, cluster);
 }
 
+/* The domain itself is where the newest move of it put it: who moved attributes at the same time
+ * did not undo that. `told` begins with its cluster. */
+static void
+check_default(struct ndc_load *load, const char *told, struct arena *arena)
+{
+    int64_t newest = -1;
+    for (unsigned i = 0; i < load->move_count; i++) {
+        const struct ndc_move *move = &load->moves[i];
+        if (move->which == NDC_ATTRIBUTES && move->failover_version > newest)
+            newest = move->failover_version;
+    }
+    int cluster = newest < 0 ? 0 : sim_group_of_version(newest);
+    const char *wanted = arena_format(arena, "cluster%d=", cluster);
+    if (strncmp(told, wanted, strlen(wanted)) != 0)
+        verdict_violate(&load->verdict, "version %" PRId64 " moved the domain last, but it is %s",
+                        newest, told);
+}
+
 void
 ndc_homes_audit(struct ndc_load *load, struct load_clients *clients)
 {
@@ -349,6 +385,8 @@ ndc_homes_audit(struct ndc_load *load, struct load_clients *clients)
     struct error *err = load_list_failovers(&call, id, note_failover, load);
     if (err != NULL)
         verdict_violate(&load->verdict, "no history of failovers: %s", err->message);
+    else
+        check_default(load, told, arena);
     load->has_moves = true;
 }
 

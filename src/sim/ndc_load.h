@@ -30,6 +30,7 @@
  * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
  *  10. what a cluster shows of an attribute is active where its version says, and the version never
  *      falls; in the end all clusters show the same, and nothing moved that nobody asked to move;
+ *      of moves of the domain itself the one that made the greatest version stands;
  *  11. a run belongs to what its start named, or to the region of the cluster that was asked, never
  *      to that of another one; so do the runs after it;
  *  12. every event of a run has a version that its own attribute had: no other one's move moves it,
@@ -54,6 +55,7 @@ struct ndc_options {
     bool has_no_rivals; /* nobody else starts the same workflow */
     unsigned witnesses; /* of causes and effects */
     bool has_homes;     /* the domain has attributes, and these move */
+    bool moves_default; /* with homes: the domain itself is moved alone, too */
     bool has_entities;  /* with homes: runs may belong to users, and these move, too */
 };
 
@@ -90,8 +92,8 @@ struct ndc_load {
     /* With homes. */
     struct ndc_home *homes;                                  /* one for each entry; NULL: without */
     uint64_t moves_asked[NDC_ATTRIBUTES + 1][SIM_GROUP_MAX]; /* and not found in the history yet */
-    int64_t versions_seen[SIM_GROUP_MAX][NDC_ATTRIBUTES];    /* by cluster that was asked */
-    bool has_moves;                                          /* the history was read */
+    int64_t versions_seen[SIM_GROUP_MAX][NDC_ATTRIBUTES + 1]; /* by cluster that was asked */
+    bool has_moves;                                           /* the history was read */
     unsigned move_count;
     struct ndc_move moves[NDC_MOVES_MAX];
 };

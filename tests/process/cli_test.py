@@ -500,10 +500,8 @@ def test_a_failover_reaches_every_cluster_of_a_group(binary, folder):
             region = shown["activeClusters"]["attributeScopes"]["region"]["clusterAttributes"]
             return shown["activeClusterName"], region["oslo"]["activeClusterName"]
 
+        # At the same time, as far as the clusters know: neither undoes the other.
         domains[2]("failover", "--active_cluster", "cluster2", "--reason", "drill")
-        support.wait_until(
-            lambda: places(domains[1])[0] == "cluster2", "the failover to be known elsewhere"
-        )
         domains[1]("failover", "--active_clusters", "region.oslo:cluster1")
 
         def has_moved(domain):

@@ -28,6 +28,7 @@ drain_to(struct rig *rig, struct domains *domains, int cluster)
     drain->n_waits_for = 1;
     record->domain->active_cluster_name = (char *)sample_names[cluster];
     record->domain->failover_version = after;
+    record->moved_version = NULL; /* that one */
     record->previous_failover_version = before;
     record->drains = &drain;
     record->n_drains = 1;

@@ -145,13 +145,12 @@ markers_has(const struct tenure *tenure, const char *domain_id)
 
 /* Is what the marker is about still where it says? */
 static bool
-is_true(const struct marker *marker, const struct domain *domain, const struct cluster_group *group)
+is_true(const struct marker *marker, const struct domain *domain)
 {
     bool has_attribute = marker->scope[0] != '\0';
     struct cluster_attribute attribute = {has_attribute ? marker->scope : NULL,
                                           has_attribute ? marker->name : NULL};
-    struct active_cluster active = domain_active(domain, &attribute, group);
-    return active.failover_version == marker->failover_version;
+    return domain_moved_version(domain, &attribute) == marker->failover_version;
 }
 
 void
@@ -168,7 +167,7 @@ markers_put(struct tenure *tenure, const char *domain_id, uint64_t order, struct
         struct marker *marker = list_entry(node, struct marker, node);
         if (strcmp(marker->domain_id, domain_id) != 0 || marker->order > order)
             continue;
-        bool is_void = domain == NULL || !is_true(marker, domain, shard->options.group);
+        bool is_void = domain == NULL || !is_true(marker, domain);
         mark(is_void ? "marker_void" : "marker_put");
         if (!is_void)
             replicate_put_marker(tenure, domain, make_stored(marker, arena), batch);
