@@ -5,6 +5,8 @@
 
 #include "rpc/service.h"
 #include "uber/cadence/api/v1/domain.pb-c.h"
+#include "uber/cadence/api/v1/service_worker.pb-c.h"
+#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/names.h"
 
 #define HEADER_LOOKUP_SOURCE "active-region.lookup-source"
@@ -20,6 +22,15 @@ struct api;
  * is not known), ERR_LIMIT_EXCEEDED (too many entities), ERR_UNAVAILABLE (the primary cluster had
  * to be asked). */
 must_use struct error *entity_policy(struct rpc_call *call, bool *is_changed);
+
+/* The same for the children that decisions of a run of the domain start, where they say so
+ * themselves; who says nothing belongs to what its parent does. (A run that goes on as a new one
+ * keeps what it belongs to, whatever its header says.) What makes a start a BadRequest, and too
+ * many entities, is a fault of the decision: *faults, by decision; NULL: there are none. Yields.
+ * Errors: ERR_UNAVAILABLE (the primary cluster had to be asked). */
+must_use struct error *entity_children(struct rpc_call *call, const char *domain_name,
+                                       const API(RespondDecisionTaskCompletedRequest) *request,
+                                       const char *const **faults);
 
 /* Would the update give a domain that follows entities of a type attributes with the type as their
  * scope? Then runs of entities would have two homes. Error: ERR_BAD_REQUEST. No yield. */

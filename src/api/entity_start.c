@@ -4,9 +4,11 @@
 #include "base/json.h"
 #include "entity/types.h"
 #include "fiber/mark.h"
-#include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/maps.h"
 #include "wire/message.h"
+
+#define CHILD_DECISION                                                                             \
+    API_VALUE(DECISION__ATTRIBUTES_START_CHILD_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES)
 
 /* The start in a request; NULL: it is none. */
 static API(StartWorkflowExecutionRequest) *
@@ -47,16 +49,15 @@ read_field(const API(Header) *header, const char *name, struct arena *arena)
     return object_end(&reader) && inner != NULL && inner[0] != '\0' ? inner : NULL;
 }
 
-static void
-set_policy(API(StartWorkflowExecutionRequest) *start, const char *type, const char *key,
-           struct arena *arena)
+static API(ActiveClusterSelectionPolicy) *
+make_policy(const char *type, const char *key, struct arena *arena)
 {
     API(ActiveClusterSelectionPolicy) *policy =
         message_new(arena, API_TYPE(active_cluster_selection_policy));
     policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
     policy->cluster_attribute->scope = arena_text(arena, type);
     policy->cluster_attribute->name = arena_text(arena, key);
-    start->active_cluster_selection_policy = policy;
+    return policy;
 }
 
 static bool
@@ -100,41 +101,37 @@ need_row(struct rpc_call *call, const struct entity_type *type, const char *key)
 
 /* Does a run of the domain follow entities? No yield after finding it. */
 static bool
-uses_entities(const struct api *api, const API(StartWorkflowExecutionRequest) *start,
-              const char *type)
+uses_entities(const struct api *api, const char *domain_name, const char *type)
 {
-    const struct domain *domain = domains_find_name(api->options.domains, start->domain);
+    const struct domain *domain = domains_find_name(api->options.domains, domain_name);
     return domain != NULL && domain_uses_entities(domain, type);
 }
 
-/* A policy that names an entity, as another cluster wrote it: its row may not have come yet. */
+/* A policy that names an entity, as a client or another cluster wrote it: its row may not have come
+ * yet. */
 static struct error *
-learn_policy(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *start)
+learn_policy(struct rpc_call *call, const char *domain_name,
+             const API(ActiveClusterSelectionPolicy) *policy)
 {
-    const API(ClusterAttribute) *attribute =
-        start->active_cluster_selection_policy->cluster_attribute;
+    const API(ClusterAttribute) *attribute = policy->cluster_attribute;
     struct api *api = api_of(call);
     if (attribute == NULL ||
         entity_types_find(api->options.entity_types, attribute->scope) == NULL ||
-        !uses_entities(api, start, attribute->scope) ||
+        !uses_entities(api, domain_name, attribute->scope) ||
         domains_find_entity(api->options.domains, attribute->scope, attribute->name) != NULL)
         return NULL;
     return entity_learn(api, attribute->scope, attribute->name, call->arena);
 }
 
-struct error *
-entity_policy(struct rpc_call *call, bool *is_changed)
+/* The policy that a header stands for; *policy stays as it is if there is none. */
+static struct error *
+read_header(struct rpc_call *call, const char *domain_name, const API(Header) *header,
+            API(ActiveClusterSelectionPolicy) **policy)
 {
     struct api *api = api_of(call);
-    *is_changed = false;
-    API(StartWorkflowExecutionRequest) *start = find_start((ProtobufCMessage *)call->request);
-    if (start == NULL || api->options.entity_types == NULL)
-        return NULL;
-    if (start->active_cluster_selection_policy != NULL)
-        return learn_policy(call, start);
-    const char *source = read_field(start->header, HEADER_LOOKUP_SOURCE, call->arena);
-    const char *key = read_field(start->header, HEADER_LOOKUP_KEY, call->arena);
-    if (source == NULL || key == NULL || !uses_entities(api, start, ""))
+    const char *source = read_field(header, HEADER_LOOKUP_SOURCE, call->arena);
+    const char *key = read_field(header, HEADER_LOOKUP_KEY, call->arena);
+    if (source == NULL || key == NULL || !uses_entities(api, domain_name, ""))
         return NULL;
     const struct entity_type *type = entity_types_find_source(api->options.entity_types, source);
     if (type == NULL)
@@ -143,13 +140,64 @@ entity_policy(struct rpc_call *call, bool *is_changed)
                          " is not one of entities.types.",
                          source);
     struct error *err = NULL;
-    if (uses_entities(api, start, type->name)) /* else the domain has such attributes of its own */
+    if (uses_entities(api, domain_name, type->name)) /* else it has such attributes of its own */
         err = need_row(call, type, key);
-    if (err != NULL)
-        return err;
-    mark("entity_chosen");
-    set_policy(start, type->name, key, call->arena);
-    *is_changed = true;
+    if (err == NULL)
+        *policy = make_policy(type->name, key, call->arena);
+    return err;
+}
+
+struct error *
+entity_policy(struct rpc_call *call, bool *is_changed)
+{
+    *is_changed = false;
+    API(StartWorkflowExecutionRequest) *start = find_start((ProtobufCMessage *)call->request);
+    if (start == NULL || api_of(call)->options.entity_types == NULL)
+        return NULL;
+    if (start->active_cluster_selection_policy != NULL)
+        return learn_policy(call, start->domain, start->active_cluster_selection_policy);
+    struct error *err =
+        read_header(call, start->domain, start->header, &start->active_cluster_selection_policy);
+    *is_changed = start->active_cluster_selection_policy != NULL;
+    if (*is_changed)
+        mark("entity_chosen");
+    return err;
+}
+
+static struct error *
+choose_for_child(struct rpc_call *call, const char *domain_name,
+                 API(StartChildWorkflowExecutionDecisionAttributes) *wish)
+{
+    const char *target = wish->domain[0] == '\0' ? domain_name : wish->domain;
+    if (wish->active_cluster_selection_policy != NULL)
+        return learn_policy(call, target, wish->active_cluster_selection_policy);
+    struct error *err =
+        read_header(call, target, wish->header, &wish->active_cluster_selection_policy);
+    if (wish->active_cluster_selection_policy != NULL)
+        mark("entity_chosen_for_child");
+    return err;
+}
+
+struct error *
+entity_children(struct rpc_call *call, const char *domain_name,
+                const API(RespondDecisionTaskCompletedRequest) *request, const char *const **faults)
+{
+    const char **found = NULL;
+    *faults = NULL;
+    for (size_t i = 0; api_of(call)->options.entity_types != NULL && i < request->n_decisions;
+         i++) {
+        const API(Decision) *decision = request->decisions[i];
+        if (decision->attributes_case != CHILD_DECISION)
+            continue;
+        struct error *err = choose_for_child(
+            call, domain_name, decision->start_child_workflow_execution_decision_attributes);
+        if (err != NULL && err->kind != ERR_BAD_REQUEST && err->kind != ERR_LIMIT_EXCEEDED)
+            return err; /* the worker tries again */
+        if (err != NULL && found == NULL)
+            *faults = found = arena_zalloc(call->arena, request->n_decisions, sizeof *found);
+        if (err != NULL)
+            found[i] = err->message;
+    }
     return NULL;
 }
 

@@ -180,18 +180,21 @@ attributes_of(struct rpc_call *call)
     return registry_set(api_of(call)->options.registry);
 }
 
+/* The places live as long as the query is used. */
 static struct error *
-parse(struct rpc_call *call, const char *domain, const char *text, struct query *query)
+parse(struct rpc_call *call, const char *domain, const char *text, struct places *places,
+      struct query *query)
 {
-    struct query_places places =
-        places_of(domains_find_name(api_of(call)->options.domains, domain), call->arena);
-    return query_parse_placed(text, attributes_of(call), &places, call->arena, query);
+    struct domains *domains = api_of(call)->options.domains;
+    places_make(places, domains, domains_find_name(domains, domain));
+    return query_parse_placed(text, attributes_of(call), &places->query, call->arena, query);
 }
 
 static struct error *
 list_by_query(struct rpc_call *call, const struct page_wish *wish, const char *text)
 {
     struct query query;
+    scoped(places_drop) struct places places = {0};
     struct call_domain domain;
     size_t page_size;
     struct error *err = check_domain_set(call, wish->domain);
@@ -200,7 +203,7 @@ list_by_query(struct rpc_call *call, const struct page_wish *wish, const char *t
     if (err == NULL)
         err = check_supported(call, wish->domain);
     if (err == NULL)
-        err = parse(call, wish->domain, text, &query);
+        err = parse(call, wish->domain, text, &places, &query);
     if (err == NULL)
         err = validate_domain(call, wish->domain, &domain);
     return err != NULL ? err : list_page(call, wish, &query, domain.id);
@@ -301,12 +304,13 @@ api_count_workflows(struct rpc_call *call)
     API(CountWorkflowExecutionsResponse) *response =
         (API(CountWorkflowExecutionsResponse) *)call->response;
     struct query query;
+    scoped(places_drop) struct places places = {0};
     struct call_domain domain;
     struct error *err = check_domain_set(call, request->domain);
     if (err == NULL)
         err = check_supported(call, request->domain);
     if (err == NULL)
-        err = parse(call, request->domain, request->query, &query);
+        err = parse(call, request->domain, request->query, &places, &query);
     if (err == NULL)
         err = validate_domain(call, request->domain, &domain);
     if (err == NULL)

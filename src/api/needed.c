@@ -1,13 +1,16 @@
 /* needed.c - see needed.h.
  *
  * Two things can leave workflows without a home. An attribute that is taken away while others stay:
- * its workflows are active nowhere (if none stays, the domain itself decides for them). And a
+ * its workflows are active nowhere (if none stays, the domain itself decides for them), and so are
+ * those of the entities that are in the region which an attribute stands for. And a
  * cluster that leaves the domain while it moves: what was done there last and did not get out yet
  * stays there. Both are counted in the lists: what is open and belongs there.
  *
  * What is counted is what this cluster has; a workflow that starts in the moment between the count
  * and the change is not. */
 #include "api/needed.h"
+
+#include <stdio.h>
 
 #include "api/inside.h"
 #include "api/places.h"
@@ -18,7 +21,7 @@
 #include "visibility/visibility.h"
 #include "wire/presence.h"
 
-#define NAMES_AT_ONCE 200 /* attributes in one question */
+#define ATTRIBUTE_ROOM 2200 /* for a scope and a name; longer ones there are none */
 
 static void
 append_text(struct buffer *query, const char *text)
@@ -32,20 +35,41 @@ append_text(struct buffer *query, const char *text)
     buffer_append_u8(query, '\'');
 }
 
-/* Counts what the query, behind "it is open and", finds; frees its text. */
+/* Counts the open runs that are at a place. Yields. */
 static struct error *
-count_open(struct rpc_call *call, const struct domain *domain, struct buffer *query, int64_t *count)
+count_open(struct rpc_call *call, const struct domain *domain, const struct query_places *places,
+           const char *cluster, int64_t *count)
 {
     const struct api_options *options = &api_of(call)->options;
-    struct query_places places = places_of(domain, call->arena);
     const char *id = arena_text(call->arena, domain->id);
-    const char *text = arena_text_of(call->arena, buffer_slice(query));
+    struct buffer query = {0};
     struct query parsed;
-    buffer_free(query);
+    buffer_append_text(&query, "CloseTime = missing AND ActiveCluster = ");
+    append_text(&query, cluster);
+    const char *text = arena_text_of(call->arena, buffer_slice(&query));
+    buffer_free(&query);
     struct error *err =
-        query_parse_placed(text, registry_set(options->registry), &places, call->arena, &parsed);
+        query_parse_placed(text, registry_set(options->registry), places, call->arena, &parsed);
     return err != NULL ? err
                        : visibility_count(options->visibility, id, &parsed, call->arena, count);
+}
+
+/* A run of an entity that this cluster has not heard of is active somewhere; nobody here can say
+ * that it is not there. */
+static struct error *
+check_heard(struct rpc_call *call, struct domain *domain)
+{
+    int64_t open = 0;
+    scoped(places_drop) struct places places = {0};
+    places_make(&places, api_of(call)->options.domains, domain);
+    struct error *err = count_open(call, domain, &places.query, PLACES_UNHEARD, &open);
+    if (err != NULL || open == 0)
+        return err;
+    return error_new(call->arena, ERR_BAD_REQUEST,
+                     "%lld open workflow%s of domain %s belong%s to entities that cluster %s has "
+                     "not heard of yet, and may need what would go; try again later, or force it.",
+                     (long long)open, open == 1 ? "" : "s", domain->name, open == 1 ? "s" : "",
+                     api_of(call)->options.group->current->name);
 }
 
 static bool
@@ -76,75 +100,76 @@ check_countable(struct rpc_call *call, const struct domain *domain)
 /* --- attributes ---- */
 
 static bool
-is_named(const struct domain_place *place, const API(UpdateDomainRequest) *request)
+is_named(const char *scope, const char *name, const API(UpdateDomainRequest) *request)
 {
-    for (size_t i = 0; place->scope != NULL && i < request->n_removed_attributes; i++) {
+    for (size_t i = 0; i < request->n_removed_attributes; i++) {
         const API(ClusterAttribute) *named = request->removed_attributes[i];
-        if (strcmp(named->scope, place->scope) == 0 &&
-            (named->name[0] == '\0' || strcmp(named->name, place->name) == 0))
+        if (strcmp(named->scope, scope) == 0 &&
+            (named->name[0] == '\0' || strcmp(named->name, name) == 0))
             return true;
     }
     return false;
 }
 
-struct gone {
-    const struct domain_place *all;
-    size_t count;
+/* Do attributes go while others stay? */
+static bool
+takes_some(const struct domain *domain, const API(UpdateDomainRequest) *request,
+           struct arena *arena)
+{
+    size_t count, gone = 0;
+    const struct domain_place *places = domain_places(domain, arena, &count);
+    for (size_t i = 1; i < count; i++)
+        gone += is_named(places[i].scope, places[i].name, request);
+    bool stays_active_active = gone + 1 < count || request->active_clusters != NULL;
+    return gone > 0 && stays_active_active && !request->removes_all_attributes;
+}
+
+#define GOING "gone" /* where runs of what goes are, for the count */
+
+struct going {
+    const struct homes *homes;
+    const API(UpdateDomainRequest) *request;
 };
 
-/* Of the attributes, those that go; none if all of them go. */
-static struct gone
-attributes_that_go(const struct domain *domain, const API(UpdateDomainRequest) *request,
-                   struct arena *arena)
+/* Is that what a run belongs to, or the region of the entity that it belongs to? */
+static const char *
+find_going(const void *context, struct slice scope, struct slice name)
 {
-    size_t count;
-    const struct domain_place *places = domain_places(domain, arena, &count);
-    struct domain_place *named = arena_zalloc(arena, count, sizeof *named);
-    struct gone gone = {.all = named};
-    for (size_t i = 0; i < count; i++) {
-        if (is_named(&places[i], request))
-            named[gone.count++] = places[i];
-    }
-    bool stays_active_active = gone.count + 1 < count || request->active_clusters != NULL;
-    return stays_active_active && !request->removes_all_attributes ? gone : (struct gone){0};
+    const struct going *going = context;
+    char room[ATTRIBUTE_ROOM];
+    const char *region = homes_find_region(going->homes, scope, name);
+    if (region != NULL)
+        return is_named(SCOPE_REGION, region, going->request) ? GOING : "";
+    if (scope.length + name.length + 2 > sizeof room)
+        return "";
+    snprintf(room, sizeof room, "%.*s%c%.*s", (int)scope.length, (const char *)scope.data, '\0',
+             (int)name.length, (const char *)name.data);
+    return is_named(room, room + scope.length + 1, going->request) ? GOING : "";
 }
 
 static struct error *
-count_attributes(struct rpc_call *call, const char *name, const struct gone *gone, int64_t *open)
+count_going(struct rpc_call *call, struct domain *domain, const API(UpdateDomainRequest) *request,
+            int64_t *open)
 {
-    for (size_t i = 0; i < gone->count; i += NAMES_AT_ONCE) {
-        const struct domain *domain =
-            domains_find_name(api_of(call)->options.domains, name); /* the look before yielded */
-        if (domain == NULL)
-            return NULL; /* its owner says so */
-        struct buffer query = {0};
-        buffer_append_text(&query, "CloseTime = missing AND (");
-        for (size_t n = i; n < gone->count && n < i + NAMES_AT_ONCE; n++) {
-            buffer_append_text(&query,
-                               n > i ? " OR ClusterAttributeScope = " : "ClusterAttributeScope = ");
-            append_text(&query, gone->all[n].scope);
-            buffer_append_text(&query, " AND ClusterAttributeName = ");
-            append_text(&query, gone->all[n].name);
-        }
-        buffer_append_text(&query, ")");
-        int64_t count = 0;
-        struct error *err = count_open(call, domain, &query, &count);
-        if (err != NULL)
-            return err;
-        *open += count;
-    }
-    return NULL;
+    scoped(places_drop) struct places places = {0};
+    places_make(&places, api_of(call)->options.domains, domain);
+    struct going going = {places.homes, request};
+    struct query_places query = {.cluster_name = "", .find = find_going, .context = &going};
+    return count_open(call, domain, &query, GOING, open);
 }
 
 static struct error *
-check_attributes(struct rpc_call *call, const struct domain *domain,
+check_attributes(struct rpc_call *call, struct domain *domain,
                  const API(UpdateDomainRequest) *request)
 {
-    struct gone gone = attributes_that_go(domain, request, call->arena);
     int64_t open = 0;
-    struct error *err = gone.count > 0 ? check_countable(call, domain) : NULL;
+    if (!takes_some(domain, request, call->arena))
+        return NULL;
+    struct error *err = check_countable(call, domain);
     if (err == NULL)
-        err = count_attributes(call, request->name, &gone, &open);
+        err = count_going(call, domain, request, &open);
+    if (err == NULL && open == 0)
+        err = check_heard(call, domain);
     if (err != NULL || open == 0)
         return err;
     return error_new(call->arena, ERR_BAD_REQUEST,
@@ -158,30 +183,26 @@ check_attributes(struct rpc_call *call, const struct domain *domain,
 /* --- clusters ---- */
 
 static struct error *
-check_cluster(struct rpc_call *call, const char *name, const char *cluster)
+check_cluster(struct rpc_call *call, struct domain *domain, const char *cluster)
 {
-    const struct domain *domain = domains_find_name(api_of(call)->options.domains, name);
-    if (domain == NULL)
-        return NULL;
-    struct buffer query = {0};
     int64_t open = 0;
-    buffer_append_text(&query, "CloseTime = missing AND ActiveCluster = ");
-    append_text(&query, cluster);
-    struct error *err = count_open(call, domain, &query, &open);
+    scoped(places_drop) struct places places = {0};
+    places_make(&places, api_of(call)->options.domains, domain);
+    struct error *err = count_open(call, domain, &places.query, cluster, &open);
     if (err != NULL || open == 0)
         return err;
     return error_new(call->arena, ERR_BAD_REQUEST,
                      "%lld open workflow%s of domain %s %s active in cluster %s, which would leave "
                      "the domain; fail over first and let the other clusters hear of all they did, "
                      "or force it.",
-                     (long long)open, open == 1 ? "" : "s", name, open == 1 ? "is" : "are",
+                     (long long)open, open == 1 ? "" : "s", domain->name, open == 1 ? "is" : "are",
                      cluster);
 }
 
 /* Only a request that moves, too: without it a cluster where something is active cannot leave at
  * all, which the owner of domains says. */
 static struct error *
-check_clusters(struct rpc_call *call, const struct domain *domain,
+check_clusters(struct rpc_call *call, struct domain *domain,
                const API(UpdateDomainRequest) *request)
 {
     const API(Domain) *record = domain->record->domain;
@@ -197,26 +218,26 @@ check_clusters(struct rpc_call *call, const struct domain *domain,
     }
     struct error *err = count > 0 ? check_countable(call, domain) : NULL;
     for (size_t i = 0; err == NULL && i < count; i++)
-        err = check_cluster(call, request->name, leaving[i]);
-    return err;
+        err = check_cluster(call, domain, leaving[i]);
+    return err != NULL || count == 0 ? err : check_heard(call, domain);
 }
 
 struct error *
 needed_check_update(struct rpc_call *call, const API(UpdateDomainRequest) *request)
 {
     const struct api_options *options = &api_of(call)->options;
-    const struct domain *domain = domains_find_name(options->domains, request->name);
     bool takes = request->n_removed_attributes > 0 || request->n_clusters > 0;
-    if (domain == NULL || !takes || request->is_forced || options->visibility == NULL)
+    if (!takes || request->is_forced || options->visibility == NULL ||
+        domains_find_name(options->domains, request->name) == NULL)
         return NULL;
     struct error *err = engine_visible_wait(options->engine, call->arena);
+    struct domain *domain = err != NULL ? NULL : domains_find_name(options->domains, request->name);
+    if (domain == NULL)
+        return err;      /* its owner says so */
+    domain_take(domain); /* as it is now; counting yields */
+    err = check_attributes(call, domain, request);
     if (err == NULL)
-        domain = domains_find_name(options->domains, request->name);
-    if (err == NULL && domain != NULL)
-        err = check_attributes(call, domain, request);
-    if (err == NULL)
-        domain = domains_find_name(options->domains, request->name);
-    if (err == NULL && domain != NULL)
         err = check_clusters(call, domain, request);
+    domain_drop(domain);
     return err;
 }

@@ -2,11 +2,20 @@
 #ifndef CADENZA_API_PLACES_H
 #define CADENZA_API_PLACES_H
 
-#include "domain/domain.h"
+#include "domain/homes.h"
 #include "visibility/query.h"
 
-/* Of the domain as it is; all texts are in the arena. NULL: nobody knows the domain, so nothing is
- * anywhere. */
-struct query_places places_of(const struct domain *domain, struct arena *arena);
+struct places {
+    struct query_places query; /* for query_parse_placed; as long as the places live */
+    struct homes *homes;       /* NULL: nobody knows the domain, so nothing is anywhere */
+};
+
+/* Of the domain as it is; NULL: nobody knows it. Stays where it is until it is dropped, by the loop
+ * that made it. No yield. */
+void places_make(struct places *places, struct domains *domains, struct domain *domain);
+/* Of runs of entities whose row has not been heard of here: each is at the cluster of this name. It
+ * is no name that a cluster may have. */
+#define PLACES_UNHEARD "?"
+void places_drop(struct places *places); /* fit for scoped() */
 
 #endif

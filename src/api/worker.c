@@ -3,6 +3,7 @@
 #include "api/worker.h"
 
 #include "api/decision.h"
+#include "api/entity.h"
 #include "api/local.h"
 #include "api/tokens.h"
 #include "wire/message.h"
@@ -119,8 +120,13 @@ api_complete_decision(struct rpc_call *call)
     if (err != NULL)
         return err;
     struct caller caller = api_caller(call);
+    const char *const *child_faults = NULL;
+    err = entity_children(call, target.domain.name, request, &child_faults);
+    if (err != NULL)
+        return err;
     struct complete_command command = {
         .request = request,
+        .child_faults = child_faults,
         .task = target.task,
         .client_name = caller.name,
         .client_feature_version = caller.feature_version,

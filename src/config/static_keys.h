@@ -186,7 +186,13 @@
       "What keeps the rows of the type, in the primary cluster: nobody but operators; a file; an " \
       "HTTP server that is asked with long polls.")                                                \
     X("entities.types.*.file", TEXT, "", "Of watcher file: YAML or JSON, key: region.")            \
-    X("entities.types.*.url", TEXT, "", "Of watcher http: http://host:port/path.")                 \
+    X("entities.types.*.url", TEXT, "", "Of watcher http: http://host:port/path, or https://.")    \
+    X("entities.types.*.tls.caFile", TEXT, "",                                                     \
+      "PEM file that vouches for an https source; empty: the system's authorities.")               \
+    X("entities.types.*.tls.serverName", TEXT, "",                                                 \
+      "The name that it must prove; empty: the host of the URL.")                                  \
+    X("entities.types.*.tls.certFile", TEXT, "", "PEM chain that is shown to it, if it asks.")     \
+    X("entities.types.*.tls.keyFile", TEXT, "", "PEM file with its key.")                          \
     X("entities.types.*.interval", DURATION, "250ms", "Time between two looks at the file.")       \
     X("entities.types.*.wait", DURATION, "30s",                                                    \
       "How long the HTTP server may wait until it has something to say.")                          \

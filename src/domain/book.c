@@ -20,6 +20,7 @@ book_free(struct book *book)
     cursor = 0;
     while (map_next(book->entities, &cursor, NULL, &entity))
         entity_drop(entity);
+    entity_table_drop(book->table);
     tree_free(book->names);
     map_free(book->ids);
     map_free(book->entities);
@@ -108,9 +109,12 @@ book_restore(struct book *book, const struct book *truth, const char *id)
 
 /* --- entities --------------------------------------------------------------------------------- */
 
-#define ENTITY_NAME_MAX                                                                            \
-    2200 /* two names of the greatest length that a setting may allow, nearly                      \
-          */
+static void
+forget_table(struct book *book)
+{
+    entity_table_drop(book->table);
+    book->table = NULL;
+}
 
 struct entity *
 book_find_entity(const struct book *book, const char *type, const char *key)
@@ -131,6 +135,7 @@ book_enter_entity(struct book *book, struct entity *entity)
     if (old != NULL && old->notification_version > entity->notification_version)
         return;
     entity_take(entity);
+    forget_table(book);
     map_put(book->entities, name, entity);
     entity_drop(old);
 }
@@ -141,6 +146,7 @@ book_restore_entity(struct book *book, const struct book *truth, const struct en
     char room[ENTITY_NAME_MAX];
     struct slice name = entity_name_into(entity->type, entity->key, room, sizeof room);
     struct entity *right = map_get(truth->entities, name);
+    forget_table(book);
     entity_drop(map_remove(book->entities, name));
     if (right != NULL)
         book_enter_entity(book, right);

@@ -11,10 +11,16 @@
 #include "domain/domain.h"
 #include "domain/entity.h"
 
+/* Two names of the greatest length that a setting may allow, nearly. */
+#define ENTITY_NAME_MAX 2200
+
+struct entity_table; /* homes.c */
+
 struct book {
     struct tree *names;   /* name → struct domain, those that exist */
     struct map *ids;      /* id → struct domain, deleted ones too; one reference each */
     struct map *entities; /* entity_name → struct entity, deleted ones too; one reference each */
+    struct entity_table *table; /* all of them, for who asks about many; NULL: nobody did lately */
     uint64_t notification_version;
 };
 
@@ -32,6 +38,8 @@ void book_enter_entity(struct book *book, struct entity *entity);
 void book_restore_entity(struct book *book, const struct book *truth, const struct entity *entity);
 /* NULL: none; deleted ones are found. */
 struct entity *book_find_entity(const struct book *book, const char *type, const char *key);
+/* Gives a reference back; NULL is fine. */
+void entity_table_drop(struct entity_table *table);
 /* The book knows everything up to there. */
 void book_reach(struct book *book, uint64_t notification_version);
 /* NULL: none that exists. */

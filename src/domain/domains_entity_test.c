@@ -1,9 +1,12 @@
 /* domains_entity_test.c - the entity table on a store: durable, told to every loop, followed by
  * another cluster, also when the log was trimmed. */
 #include "base/test.h"
+#include "domain/attributes.h"
+#include "domain/homes.h"
 #include "domain/sites.h"
 #include "fiber/fiber.h"
 #include "route/route.h"
+#include "wire/message.h"
 
 static const struct region regions[] = {{"here", 5}, {"there", 6}};
 
@@ -215,4 +218,77 @@ run_trimmed(struct sites *sites)
 TEST(domains_entity, who_comes_late_gets_all_rows_though_the_log_was_trimmed)
 {
     sites_run(1, run_trimmed);
+}
+
+/* --- homes ------------------------------------------------------------------------------------ */
+
+static const char *
+home_of(const struct homes *homes, const char *scope, const char *name)
+{
+    return homes_find(homes, slice_text(scope), slice_text(name));
+}
+
+/* Regions here, in the first cluster, and there, in the second. */
+static void
+add_attributes(struct sites *sites, const char *name)
+{
+    static char *paths[] = {"active_clusters"};
+    struct domains *domains = sites_at(sites, EAST);
+    const struct cluster_group *group = &sites->site[EAST].group;
+    struct attributes attributes = {0};
+    for (size_t i = 0; i < array_length(regions); i++) {
+        struct attribute one = {.scope = "region",
+                                .name = (char *)regions[i].name,
+                                .cluster_name = (char *)group->clusters[i].name};
+        attributes_add(&attributes, &one, sites->arena);
+    }
+    API(UpdateDomainRequest) *update = message_new(sites->arena, API_TYPE(update_domain_request));
+    update->name = (char *)name;
+    update->update_mask = message_new(sites->arena, GOOGLE_TYPE(field_mask));
+    update->update_mask->paths = paths;
+    update->update_mask->n_paths = 1;
+    update->active_clusters = attributes_write(&attributes, sites->arena);
+    EXPECT_OK(domains_update(domains, update, sites->arena, NULL));
+}
+
+/* Far more rows than a table begins with; what was asked before a move keeps its moment. */
+static void
+run_homes(struct sites *sites)
+{
+    enum { USERS = 3000 };
+    add_regions(sites);
+    sites_register(sites, EAST, "orders", true);
+    struct domains *domains = sites_at(sites, EAST);
+    struct entity_wish *wishes = arena_zalloc(sites->arena, USERS, sizeof *wishes);
+    for (int i = 0; i < USERS; i++)
+        wishes[i] =
+            (struct entity_wish){ENTITY_SET, "user", arena_format(sites->arena, "user-%d", i),
+                                 i % 3 == 0 ? "there" : "here", "watcher"};
+    EXPECT_OK(domains_set_entities(domains, wishes, USERS, sites->arena));
+    add_attributes(sites, "orders");
+    struct homes *before = homes_new(domains, domains_find_name(domains, "orders"));
+    for (int i = 0; i < USERS; i++) {
+        const char *key = wishes[i].key;
+        EXPECT_TEXT(home_of(before, "user", key), i % 3 == 0 ? "west" : "east");
+        EXPECT_TEXT(homes_find_region(before, slice_text("user"), slice_text(key)),
+                    wishes[i].region);
+    }
+    EXPECT_TEXT(home_of(before, "region", "there"), "west");
+    EXPECT_TEXT(home_of(before, "region", "nowhere"), "");
+    EXPECT(!homes_is_unheard(before, slice_text("region"), slice_text("nowhere")));
+    EXPECT(homes_is_unheard(before, slice_text("user"), slice_text("nobody")));
+    EXPECT(!homes_is_unheard(before, slice_text("user"), slice_text("user-1")));
+    EXPECT(homes_find_region(before, slice_text("region"), slice_text("there")) == NULL);
+
+    EXPECT_OK(set(sites, EAST, "user-1", "there"));
+    struct homes *after = homes_new(domains, domains_find_name(domains, "orders"));
+    EXPECT_TEXT(home_of(after, "user", "user-1"), "west");
+    EXPECT_TEXT(home_of(before, "user", "user-1"), "east");
+    homes_drop(before);
+    homes_drop(after);
+}
+
+TEST(domains_entity, homes_say_of_one_moment_where_runs_are_active)
+{
+    sites_run(2, run_homes);
 }

@@ -22,16 +22,21 @@ struct watch_place {
     char version[256]; /* of the HTTP source */
 };
 
+/* What a watcher follows. */
+struct watch_source {
+    const struct entity_type *type;
+    struct watch_place place;
+    struct tls *tls; /* of https, made when it is first asked; NULL: not yet */
+};
+
 struct watcher_kind {
     const char *name; /* of setting entities.types.*.watcher */
     /* Waits for news; texts in the arena. Yields. */
-    struct error *(*next)(const struct entity_type *type, struct watch_place *place,
-                          struct arena *arena, struct watch_news *news);
+    struct error *(*next)(struct watch_source *source, struct arena *arena,
+                          struct watch_news *news);
 };
 
-struct error *watch_file(const struct entity_type *type, struct watch_place *place,
-                         struct arena *arena, struct watch_news *news);
-struct error *watch_http(const struct entity_type *type, struct watch_place *place,
-                         struct arena *arena, struct watch_news *news);
+struct error *watch_file(struct watch_source *source, struct arena *arena, struct watch_news *news);
+struct error *watch_http(struct watch_source *source, struct arena *arena, struct watch_news *news);
 
 #endif

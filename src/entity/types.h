@@ -15,6 +15,9 @@ struct entity_type {
     bool creates;        /* a start with an unknown key makes its row */
     const char *watcher; /* "none", or the name of a kind in watchers.c */
     const char *file, *url;
+    /* Of https: who vouches for the server ("": the system's authorities), the name that it must
+     * prove ("": the host of the URL), and what is shown to it ("": nothing). */
+    const char *authority_file, *server_name, *certificate_file, *key_file;
     int64_t interval, wait; /* ns */
 };
 
@@ -26,6 +29,8 @@ struct entity_types {
 /* Lives in `arena`. Errors: ERR_BAD_REQUEST, all faults together, one per line. */
 must_use struct error *entity_types_load(const struct config *config, struct arena *arena,
                                          struct entity_types *types);
+/* Is its source one that is asked over TLS? */
+bool entity_type_is_secure(const struct entity_type *type);
 /* NULL: none. */
 const struct entity_type *entity_types_find(const struct entity_types *types, const char *name);
 const struct entity_type *entity_types_find_source(const struct entity_types *types,

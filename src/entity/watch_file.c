@@ -9,9 +9,10 @@
 #include "fiber/mark.h"
 
 struct error *
-watch_file(const struct entity_type *type, struct watch_place *place, struct arena *arena,
-           struct watch_news *news)
+watch_file(struct watch_source *source, struct arena *arena, struct watch_news *news)
 {
+    const struct entity_type *type = source->type;
+    struct watch_place *place = &source->place;
     int64_t modified = 0;
     uint64_t size = 0;
     struct slice text;

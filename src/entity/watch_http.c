@@ -12,6 +12,8 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/mark.h"
+#include "fiber/pool.h"
+#include "fiber/tls.h"
 #include "net/http_get.h"
 
 #define MARGIN (10 * NS_PER_S) /* for the way */
@@ -72,28 +74,91 @@ read_body(struct slice body, struct watch_place *place, struct arena *arena,
     return NULL;
 }
 
-struct error *
-watch_http(const struct entity_type *type, struct watch_place *place, struct arena *arena,
-           struct watch_news *news)
+/* --- certificates ---- */
+
+struct opening {
+    struct tls_options options;
+    struct arena *arena;
+    struct tls *tls;
+    struct error *err;
+};
+
+/* On a thread of the pool: the system's authorities are a large file. */
+static void
+open_tls(void *argument)
 {
+    struct opening *opening = argument;
+    opening->err = tls_new(&opening->options, opening->arena, &opening->tls);
+}
+
+static const char *
+file_or_none(const char *file)
+{
+    return file[0] == '\0' ? NULL : file;
+}
+
+/* Files that are not good, at the start or later, are a failure of the source. New ones that are
+ * not good fail one look; those before them stay in use. */
+static struct error *
+need_tls(struct watch_source *source, struct arena *arena)
+{
+    const struct entity_type *type = source->type;
+    bool is_renewed = false;
+    if (!entity_type_is_secure(type))
+        return NULL;
+    if (source->tls != NULL)
+        return tls_renew(source->tls, arena, &is_renewed);
+    const char *const authorities[] = {file_or_none(type->authority_file), NULL};
+    struct opening opening = {
+        .options = {.certificate_file = file_or_none(type->certificate_file),
+                    .key_file = file_or_none(type->key_file),
+                    .authority_files = authorities[0] == NULL ? NULL : authorities,
+                    .verify_host = true,
+                    .speaks_http1 = true},
+        .arena = arena,
+    };
+    struct error *err = pool_run(open_tls, &opening, arena);
+    source->tls = opening.tls;
+    return err != NULL ? err : opening.err;
+}
+
+/* --- asking ---- */
+
+/* Texts in the arena; a body that is none for 304. */
+static struct error *
+ask(struct watch_source *source, struct arena *arena, unsigned *status, struct slice *body)
+{
+    const struct entity_type *type = source->type;
     const char *url = arena_format(arena, "%s%ctype=%s&version=%s&wait=%lld", type->url,
                                    strchr(type->url, '?') == NULL ? '?' : '&',
-                                   escape(type->name, arena), escape(place->version, arena),
+                                   escape(type->name, arena), escape(source->place.version, arena),
                                    (long long)((type->wait + NS_PER_S - 1) / NS_PER_S));
+    struct error *err = need_tls(source, arena);
+    if (err != NULL)
+        return err;
     struct http_get get = {.url = url,
+                           .tls = source->tls,
+                           .server_name = file_or_none(type->server_name),
                            .size_max = MAPPING_SIZE_MAX,
                            .deadline = clock_monotonic() + type->wait + MARGIN};
+    return http_get(&get, arena, status, body);
+}
+
+struct error *
+watch_http(struct watch_source *source, struct arena *arena, struct watch_news *news)
+{
+    const struct entity_type *type = source->type;
     unsigned status = 0;
     struct slice body;
     int64_t begin = clock_monotonic();
-    struct error *err = http_get(&get, arena, &status, &body);
+    struct error *err = ask(source, arena, &status, &body);
     if (err == NULL && status == 200)
-        err = read_body(body, place, arena, news);
+        err = read_body(body, &source->place, arena, news);
     else if (err == NULL && status != 304)
         err = error_new(arena, ERR_UNAVAILABLE, "it answered with status %u", status);
     if (err != NULL)
         return error_wrap(err, "%s", type->url);
-    place->is_begun = true;
+    source->place.is_begun = true;
     /* A source that does not wait is not asked all the time. */
     int64_t next = begin + type->interval, now = clock_monotonic();
     return !news->has_any && next > now ? fiber_sleep(next - now, arena) : NULL;

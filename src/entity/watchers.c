@@ -13,6 +13,7 @@
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
+#include "fiber/tls.h"
 #include "route/route.h"
 
 #define PAUSE_MIN    (200 * NS_PER_MS)
@@ -28,10 +29,9 @@ static const struct watcher_kind kinds[] = {
 
 struct watcher {
     struct watchers *watchers;
-    const struct entity_type *type;
+    struct watch_source source;
     const struct watcher_kind *kind; /* NULL: nothing to do */
-    struct watch_place place;
-    struct fiber *fiber; /* NULL: does not run here */
+    struct fiber *fiber;             /* NULL: does not run here */
     char failure[FAILURE_SIZE];
     uint64_t failures, changes;
     int64_t success_time;
@@ -58,7 +58,7 @@ static void
 wish_for(struct wishes *wishes, const struct watcher *watcher, enum entity_verb verb,
          const char *key, const char *region)
 {
-    struct entity_wish wish = {verb, watcher->type->name, key, region, "watcher"};
+    struct entity_wish wish = {verb, watcher->source.type->name, key, region, "watcher"};
     vector_push_in(&wishes->all, wishes->arena, wish);
 }
 
@@ -68,7 +68,7 @@ compare(const struct watcher *watcher, const struct mapping_entry *entry, struct
 {
     const struct watchers_options *options = &watcher->watchers->options;
     const struct entity *known =
-        domains_find_entity(options->domains, watcher->type->name, entry->key);
+        domains_find_entity(options->domains, watcher->source.type->name, entry->key);
     bool is_there = known != NULL && !known->is_deleted;
     if (entry->region == NULL) {
         if (is_there)
@@ -94,8 +94,8 @@ find_gone(const struct watcher *watcher, const struct mapping *mapping, struct w
     do {
         struct entity_records page;
         struct error *err =
-            domains_list_entities(watcher->watchers->options.domains, watcher->type->name, token,
-                                  PAGE_ROWS, wishes->arena, &page, &next);
+            domains_list_entities(watcher->watchers->options.domains, watcher->source.type->name,
+                                  token, PAGE_ROWS, wishes->arena, &page, &next);
         if (err != NULL)
             return err;
         for (size_t i = 0; i < page.count; i++) {
@@ -150,7 +150,7 @@ note_failure(struct watcher *watcher, const struct error *err)
     if (!is_known)
         log_warn(watcher->watchers->options.log,
                  "A source of entities cannot be followed; their rows stay as they are.",
-                 log_text("type", watcher->type->name), log_error(err));
+                 log_text("type", watcher->source.type->name), log_error(err));
 }
 
 static void
@@ -158,7 +158,7 @@ note_success(struct watcher *watcher)
 {
     if (watcher->failure[0] != '\0')
         log_info(watcher->watchers->options.log, "A source of entities is followed again.",
-                 log_text("type", watcher->type->name));
+                 log_text("type", watcher->source.type->name));
     watcher->failure[0] = '\0';
     watcher->success_time = clock_wall();
     watcher->pause = PAUSE_MIN;
@@ -168,11 +168,11 @@ static struct error *
 look(struct watcher *watcher, struct arena *arena)
 {
     struct watch_news news = {0};
-    struct error *err = watcher->kind->next(watcher->type, &watcher->place, arena, &news);
+    struct error *err = watcher->kind->next(&watcher->source, arena, &news);
     if (err == NULL && news.has_any)
         err = apply(watcher, &news, arena);
     if (err != NULL) /* the whole mapping is asked for again: nothing of it was missed then */
-        watcher->place = (struct watch_place){0};
+        watcher->source.place = (struct watch_place){0};
     return err;
 }
 
@@ -214,8 +214,10 @@ start(struct watchers *watchers, size_t index)
     struct watcher *watcher = &watchers->all[index];
     const struct entity_type *type = &watchers->options.types->all[index];
     const char *labels[] = {"type", type->name, NULL};
-    *watcher = (struct watcher){
-        .watchers = watchers, .type = type, .kind = find_kind(type->watcher), .pause = PAUSE_MIN};
+    *watcher = (struct watcher){.watchers = watchers,
+                                .source.type = type,
+                                .kind = find_kind(type->watcher),
+                                .pause = PAUSE_MIN};
     if (watcher->kind == NULL || !cluster_group_is_primary(watchers->options.group))
         return;
     watcher->failure_counter =
@@ -254,6 +256,8 @@ watchers_stop(struct watchers *watchers)
             fiber_cancel(watchers->all[i].fiber);
     }
     latch_wait(&watchers->fibers);
+    for (size_t i = 0; i < watchers->options.types->count; i++)
+        tls_free(watchers->all[i].source.tls);
     memory_free(watchers);
 }
 
@@ -272,7 +276,7 @@ list_there(void *argument)
     for (size_t i = 0; i < listing->watchers->options.types->count; i++) {
         const struct watcher *watcher = &listing->watchers->all[i];
         listing->states[i] =
-            (struct watcher_state){.type = watcher->type,
+            (struct watcher_state){.type = watcher->source.type,
                                    .is_running = watcher->fiber != NULL,
                                    .failure = arena_text(listing->arena, watcher->failure),
                                    .failures = watcher->failures,

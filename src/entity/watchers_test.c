@@ -52,6 +52,10 @@ bench_open(const char *watcher, const char *place, unsigned current, struct aren
                                      .watcher = watcher,
                                      .file = place,
                                      .url = place,
+                                     .authority_file = "",
+                                     .server_name = "",
+                                     .certificate_file = "",
+                                     .key_file = "",
                                      .interval = 250 * NS_PER_MS,
                                      .wait = 5 * NS_PER_S}};
     bench->store = memory_open(bench->base);
@@ -387,13 +391,20 @@ TEST(entity_types, all_faults_are_told_together)
                              "    one: {source: x}\n"
                              "    two: {source: x}\n"
                              "    three: {watcher: file}\n"
-                             "    four: {watcher: http, url: 'https://x'}\n",
+                             "    four: {watcher: http, url: 'ftp://x'}\n"
+                             "    five: {watcher: http, url: 'http://x', tls: {caFile: ca.pem}}\n"
+                             "    six: {watcher: http, url: 'https://x', tls: {certFile: c.pem}}\n"
+                             "    fine: {watcher: http, url: 'https://x'}\n",
                              arena, &types);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     static const char *const said[] = {
         "entities.types.region: rows of this type follow from domains",
-        "entities.types.two.source is 'x'", "entities.types.three.file is not set",
-        "entities.types.four.url is 'https://x'"};
+        "entities.types.two.source is 'x'",
+        "entities.types.three.file is not set",
+        "entities.types.four.url is 'ftp://x'",
+        "entities.types.five.tls is set, and url is not https://",
+        "entities.types.six.tls: certFile and keyFile go together"};
     for (size_t i = 0; i < array_length(said); i++)
         EXPECT(strstr(err->message, said[i]) != NULL);
+    EXPECT(strstr(err->message, "fine") == NULL);
 }

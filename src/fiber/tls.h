@@ -18,6 +18,7 @@ struct tls_options {
     bool is_server;
     bool require_peer_certificate; /* mutual TLS */
     bool verify_host;              /* clients: the peer's name must fit */
+    bool speaks_http1;             /* clients: ask for HTTP/1.1, not for HTTP/2 */
 };
 
 /* Reads the files (blocking: call it at start or through the pool). Errors: ERR_BAD_REQUEST naming

@@ -174,28 +174,47 @@ http_answer_read(struct slice bytes, bool is_ended, struct arena *arena, bool *i
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+#define NAME_MAX_LENGTH 253 /* of a host */
+
 struct place {
     const char *address; /* host:port */
     const char *host;    /* as in the URL */
+    const char *name;    /* without port and brackets */
     const char *path;
+    bool is_secure;
 };
+
+/* The host without what may stand around it. */
+static const char *
+name_of(const char *host, size_t length, struct arena *arena)
+{
+    bool has_brackets = host[0] == '[' && length > 2 && host[length - 1] == ']';
+    return arena_format(arena, "%.*s", (int)(has_brackets ? length - 2 : length),
+                        has_brackets ? host + 1 : host);
+}
 
 static struct error *
 read_url(const char *url, struct arena *arena, struct place *place)
 {
-    static const char scheme[] = "http://";
-    if (strncmp(url, scheme, strlen(scheme)) != 0)
-        return error_new(arena, ERR_BAD_REQUEST, "'%s' is no URL of the form http://host:port/path",
+    static const char plain[] = "http://", secure[] = "https://";
+    place->is_secure = strncmp(url, secure, strlen(secure)) == 0;
+    if (!place->is_secure && strncmp(url, plain, strlen(plain)) != 0)
+        return error_new(arena, ERR_BAD_REQUEST,
+                         "'%s' is no URL of the form http://host:port/path or https://host/path",
                          url);
-    const char *host = url + strlen(scheme);
+    const char *host = url + strlen(place->is_secure ? secure : plain);
     size_t length = strcspn(host, "/?");
     const char *path = host + length;
-    if (length == 0 || strpbrk(url, " \r\n\t") != NULL)
-        return error_new(arena, ERR_BAD_REQUEST, "'%s' names no host, or has blanks in it", url);
     place->host = arena_format(arena, "%.*s", (int)length, host);
     const char *colon = strrchr(place->host, ':');
     bool has_port = colon != NULL && strchr(colon, ']') == NULL;
-    place->address = has_port ? place->host : arena_format(arena, "%s:80", place->host);
+    size_t name_length = has_port ? (size_t)(colon - place->host) : length;
+    if (name_length == 0 || name_length > NAME_MAX_LENGTH || strpbrk(url, " \r\n\t") != NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "'%s' names no host, or has blanks in it", url);
+    place->name = name_of(place->host, name_length, arena);
+    place->address = has_port
+                         ? place->host
+                         : arena_format(arena, "%s:%d", place->host, place->is_secure ? 443 : 80);
     place->path = path[0] == '/' ? path : arena_format(arena, "/%s", path);
     return NULL;
 }
@@ -260,7 +279,9 @@ read_answer(struct socket *socket, const struct http_get *get, struct gathering 
     while (!is_whole) {
         int64_t count = 0;
         bool has_more = gather(socket, gathering, &count);
-        bool is_ended = count == SOCKET_END || count == SOCKET_BROKEN;
+        bool is_ended = count == SOCKET_END;
+        if (count == SOCKET_BROKEN) /* what has come so far was not whole */
+            return error_new(arena, ERR_UNAVAILABLE, "the connection broke within the answer");
         if (gathering->length > get->size_max + HEAD_MAX)
             return error_new(arena, ERR_UNAVAILABLE, "the answer has more than %zu bytes",
                              get->size_max);
@@ -282,6 +303,22 @@ read_answer(struct socket *socket, const struct http_get *get, struct gathering 
     return NULL;
 }
 
+static struct error *
+connect_to(const struct http_get *get, const struct place *place, struct arena *arena,
+           struct socket **socket)
+{
+    const char *name = get->server_name == NULL ? place->name : get->server_name;
+    if (place->is_secure && get->tls == NULL)
+        return error_new(arena, ERR_BAD_REQUEST, "'%s' wants TLS", get->url);
+    struct error *err = socket_connect(place->address, get->deadline, arena, socket);
+    if (err != NULL || !place->is_secure)
+        return err;
+    err = socket_start_tls(*socket, get->tls, name, get->deadline, arena);
+    if (err != NULL)
+        socket_close(*socket);
+    return err;
+}
+
 struct error *
 http_get(const struct http_get *get, struct arena *arena, unsigned *status, struct slice *body)
 {
@@ -289,7 +326,7 @@ http_get(const struct http_get *get, struct arena *arena, unsigned *status, stru
     struct socket *socket = NULL;
     struct error *err = read_url(get->url, arena, &place);
     if (err == NULL)
-        err = socket_connect(place.address, get->deadline, arena, &socket);
+        err = connect_to(get, &place, arena, &socket);
     if (err != NULL)
         return err;
     const char *request = arena_format(arena,

@@ -1,7 +1,8 @@
 /* http_get.h - one question over HTTP/1.1: GET, the whole answer, goodbye. For sources outside that
  * speak nothing better.
  *
- * Plain http only. A connection per question: whoever asks with long polls asks seldom. */
+ * A connection per question: whoever asks with long polls asks seldom. Over https the server must
+ * prove its name; see fiber/tls.h for what else is asked of it. */
 #ifndef CADENZA_NET_HTTP_GET_H
 #define CADENZA_NET_HTTP_GET_H
 
@@ -9,14 +10,19 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+struct tls;
+
 struct http_get {
-    const char *url;  /* http://host[:port][/path][?query] */
-    size_t size_max;  /* of the answer's body; more is an error */
-    int64_t deadline; /* monotonic, of all of it */
+    const char *url; /* http://host[:port][/path][?query], or https:// */
+    struct tls *tls; /* for https, a client's that speaks HTTP/1.1; NULL: such URLs are refused */
+    const char *server_name; /* that it must prove; NULL: the host's */
+    size_t size_max;         /* of the answer's body; more is an error */
+    int64_t deadline;        /* monotonic, of all of it */
 };
 
 /* *status is 200, 304, ...; the body is in the arena. Yields. Errors: ERR_BAD_REQUEST (no such
- * URL), ERR_UNAVAILABLE (no connection, or what came is no HTTP), ERR_DEADLINE, ERR_CANCELLED. */
+ * URL), ERR_UNAVAILABLE (no connection, a certificate that does not fit, or what came is
+ * no HTTP), ERR_DEADLINE, ERR_CANCELLED. */
 must_use struct error *http_get(const struct http_get *get, struct arena *arena, unsigned *status,
                                 struct slice *body);
 

@@ -2,122 +2,30 @@
  * and move. The domain has region0 in cluster0, region1 in cluster1; cluster0 is the primary. */
 #include <string.h>
 
-#include "cadenza/admin/v1/service.pb-c.h"
-#include "sim/active_script.h"
+#include "sim/entity_script.h"
 
-#define SOURCE          "custom.user-location-provider"
-#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
-#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
-#define SOON            NS_PER_S /* what an entity's move may take, with all that follows */
-
-/* --- what operators and clients do ---- */
-
-static void
-place(struct script *script, unsigned cluster, const char *type, const char *key,
-      const char *region)
-{
-    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&one};
-    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
-    ProtobufCMessage *response = NULL;
-    one.type = (char *)type;
-    one.key = (char *)key;
-    one.region = (char *)region;
-    request.places = places;
-    request.n_places = 1;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("SetEntities"), &request.base,
-                             TYPE_OF(set_entities_response), &response));
-}
-
-static void
-delete_entity(struct script *script, unsigned cluster, const char *type, const char *key)
-{
-    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&one};
-    STORE_API(DeleteEntitiesRequest) request = CADENZA__ADMIN__V1__DELETE_ENTITIES_REQUEST__INIT;
-    ProtobufCMessage *response = NULL;
-    one.type = (char *)type;
-    one.key = (char *)key;
-    request.places = places;
-    request.n_places = 1;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("DeleteEntities"), &request.base,
-                             TYPE_OF(delete_entities_response), &response));
-}
-
-static STORE_API(GetEntityResponse) *
-get(struct script *script, unsigned cluster, const char *type, const char *key)
-{
-    STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
-    ProtobufCMessage *response = NULL;
-    request.type = (char *)type;
-    request.key = (char *)key;
-    struct error *err = script_call_at(script, cluster, ENTITY_API("GetEntity"), &request.base,
-                                       TYPE_OF(get_entity_response), &response);
-    return err == NULL ? (STORE_API(GetEntityResponse) *)response : NULL;
-}
-
-static void
-add_field(struct script *script, API(Header) *header, const char *name, const char *text)
-{
-    API(Header__FieldsEntry) *entry = message_new(script->arena, API_TYPE(header__fields_entry));
-    entry->key = (char *)name;
-    entry->value = message_new(script->arena, API_TYPE(payload));
-    entry->value->data.data = (uint8_t *)text;
-    entry->value->data.len = strlen(text);
-    header->fields[header->n_fields++] = entry;
-}
-
-/* source, key NULL: that field is not there. */
-static API(StartWorkflowExecutionRequest) *
-request_for(struct script *script, const char *id, const char *source, const char *key)
-{
-    API(StartWorkflowExecutionRequest) *request = script_start_request(script, id);
-    request->header = message_new(script->arena, API_TYPE(header));
-    request->header->fields = arena_zalloc(script->arena, 2, sizeof *request->header->fields);
-    if (key != NULL)
-        add_field(script, request->header, "active-region.lookup-key", key);
-    if (source != NULL)
-        add_field(script, request->header, "active-region.lookup-source", source);
-    return request;
-}
-
-static void
-start_for(struct script *script, unsigned cluster, const char *id, const char *key)
-{
-    const char *run_id;
-    EXPECT_OK(script_try_start(script, cluster, request_for(script, id, SOURCE, key), &run_id));
-}
-
-static const API(ClusterAttribute) *
-belongs_to(struct script *script, unsigned cluster, const char *id)
-{
-    const API(ActiveClusterSelectionPolicy) *policy =
-        script_history(script, cluster, id, "")
-            ->events[0]
-            ->workflow_execution_started_event_attributes->active_cluster_selection_policy;
-    return policy == NULL ? NULL : policy->cluster_attribute;
-}
+#define SOON NS_PER_S /* what an entity's move may take, with all that follows */
 
 /* --- starting ---- */
 
 static void
 play_starts(struct script *script)
 {
-    place(script, 0, "user", "ann", "region1");
-    start_for(script, 0, "w-ann", "ann"); /* goes on to cluster1, where region1 is */
+    entity_place(script, 0, "user", "ann", "region1");
+    entity_start(script, 0, "w-ann", "ann"); /* goes on to cluster1, where region1 is */
     active_end(script, 1, "w-ann");
-    EXPECT_TEXT(belongs_to(script, 1, "w-ann")->scope, "user");
-    EXPECT_TEXT(belongs_to(script, 1, "w-ann")->name, "ann");
+    EXPECT_TEXT(entity_of(script, 1, "w-ann")->scope, "user");
+    EXPECT_TEXT(entity_of(script, 1, "w-ann")->name, "ann");
     active_expect_written(script_history(script, 1, "w-ann", ""), 0, 1);
 
     const char *run_id;
-    start_for(script, 0, "w-json", "\"ann\""); /* as data converters write a text */
+    entity_start(script, 0, "w-json", "\"ann\""); /* as data converters write a text */
     active_end(script, 1, "w-json");
     struct error *err =
-        script_try_start(script, 0, request_for(script, "w", "custom.unknown", "ann"), &run_id);
+        script_try_start(script, 0, entity_request(script, "w", "custom.unknown", "ann"), &run_id);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "custom.unknown") != NULL);
-    err = script_try_start(script, 0, request_for(script, "w", "city", "paris"), &run_id);
+    err = script_try_start(script, 0, entity_request(script, "w", "city", "paris"), &run_id);
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT(strstr(err->message, "paris") != NULL);
     EXPECT(script_history(script, 0, "w", "") == NULL);
@@ -134,14 +42,14 @@ static void
 play_one_field(struct script *script)
 {
     const char *run_id;
-    EXPECT_OK(script_try_start(script, 1, request_for(script, "a", SOURCE, NULL), &run_id));
+    EXPECT_OK(script_try_start(script, 1, entity_request(script, "a", SOURCE, NULL), &run_id));
     active_end(script, 1, "a");
-    EXPECT_TEXT(belongs_to(script, 1, "a")->scope, "region");
-    EXPECT_TEXT(belongs_to(script, 1, "a")->name, "region1");
-    EXPECT_OK(script_try_start(script, 1, request_for(script, "b", NULL, "ann"), &run_id));
+    EXPECT_TEXT(entity_of(script, 1, "a")->scope, "region");
+    EXPECT_TEXT(entity_of(script, 1, "a")->name, "region1");
+    EXPECT_OK(script_try_start(script, 1, entity_request(script, "b", NULL, "ann"), &run_id));
     active_end(script, 1, "b");
-    EXPECT_TEXT(belongs_to(script, 1, "b")->name, "region1");
-    EXPECT(get(script, 0, "user", "ann") == NULL);
+    EXPECT_TEXT(entity_of(script, 1, "b")->name, "region1");
+    EXPECT(entity_get(script, 0, "user", "ann") == NULL);
 }
 
 TEST(entity_script, only_one_field_of_the_two_counts_as_none, "G-061")
@@ -152,14 +60,14 @@ TEST(entity_script, only_one_field_of_the_two_counts_as_none, "G-061")
 static void
 play_created(struct script *script)
 {
-    start_for(script, 1, "w", "zoe"); /* nobody knows her: she is where she came from */
+    entity_start(script, 1, "w", "zoe"); /* nobody knows her: she is where she came from */
     active_end(script, 1, "w");
-    STORE_API(GetEntityResponse) *zoe = get(script, 0, "user", "zoe");
+    STORE_API(GetEntityResponse) *zoe = entity_get(script, 0, "user", "zoe");
     EXPECT_TEXT(zoe->entity->region, "region1");
     EXPECT_TEXT(zoe->entity->writer, "start");
-    start_for(script, 0, "v", "zoe"); /* known now, and not in region0 */
+    entity_start(script, 0, "v", "zoe"); /* known now, and not in region0 */
     active_end(script, 1, "v");
-    EXPECT_EQ(get(script, 0, "user", "zoe")->entity->failover_version,
+    EXPECT_EQ(entity_get(script, 0, "user", "zoe")->entity->failover_version,
               zoe->entity->failover_version);
 }
 
@@ -176,8 +84,8 @@ play_fresh_row(struct script *script)
     for (int i = 0; i < 10; i++) {
         const char *key = arena_format(script->arena, "user-%d", i);
         const char *id = arena_format(script->arena, "w-%d", i);
-        place(script, 0, "user", key, "region1");
-        start_for(script, 2, id, key);
+        entity_place(script, 0, "user", key, "region1");
+        entity_start(script, 2, id, key);
         active_end(script, 1, id);
     }
 }
@@ -190,22 +98,22 @@ TEST(entity_script, a_start_does_not_wait_for_its_row_to_be_replicated)
 static void
 play_parted(struct script *script)
 {
-    place(script, 0, "user", "ann", "region1");
-    EXPECT(get(script, 0, "user", "ann") != NULL);
-    for (int i = 0; get(script, 1, "user", "ann") == NULL; i++) {
+    entity_place(script, 0, "user", "ann", "region1");
+    EXPECT(entity_get(script, 0, "user", "ann") != NULL);
+    for (int i = 0; entity_get(script, 1, "user", "ann") == NULL; i++) {
         EXPECT(i < 100);
         script_sleep(script, 10 * NS_PER_MS);
     }
     script_part(script);
-    start_for(script, 1, "known", "ann");
+    entity_start(script, 1, "known", "ann");
     active_end(script, 1, "known");
     const char *run_id;
     struct error *err =
-        script_try_start(script, 1, request_for(script, "unknown", SOURCE, "bob"), &run_id);
+        script_try_start(script, 1, entity_request(script, "unknown", SOURCE, "bob"), &run_id);
     EXPECT(err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_DEADLINE));
     script_heal(script);
     script_sleep(script, 5 * NS_PER_S);
-    start_for(script, 1, "unknown", "bob");
+    entity_start(script, 1, "unknown", "bob");
     active_end(script, 1, "unknown");
 }
 
@@ -221,26 +129,27 @@ TEST(entity_script, known_users_are_served_while_the_primary_is_away)
 static void
 play_move(struct script *script)
 {
-    place(script, 0, "city", "seattle", "region0");
-    place(script, 0, "city", "portland", "region0");
-    place(script, 0, "city", "boston", "region1");
-    int64_t row = get(script, 0, "city", "seattle")->entity->failover_version;
+    entity_place(script, 0, "city", "seattle", "region0");
+    entity_place(script, 0, "city", "portland", "region0");
+    entity_place(script, 0, "city", "boston", "region1");
+    int64_t row = entity_get(script, 0, "city", "seattle")->entity->failover_version;
     const char *run_id;
     static const char *const cities[] = {"seattle", "portland", "boston"};
     for (size_t i = 0; i < array_length(cities); i++)
-        EXPECT_OK(script_try_start(script, 0, request_for(script, cities[i], "city", cities[i]),
+        EXPECT_OK(script_try_start(script, 0, entity_request(script, cities[i], "city", cities[i]),
                                    &run_id));
     for (size_t i = 0; i < 2; i++)
         script_await(script, 1, cities[i], 2);
     active_end(script, 1, "boston");
 
-    place(script, 1, "city", "seattle", "region1"); /* asked of one that has to ask the primary */
+    entity_place(script, 1, "city", "seattle",
+                 "region1"); /* asked of one that has to ask the primary */
     int64_t began = clock_monotonic();
     active_end(script, 1, "seattle");
     EXPECT(clock_monotonic() - began < SOON);
     EXPECT(script_poll(script, 1, NS_PER_S) == NULL); /* portland stays */
     active_end(script, 0, "portland");
-    STORE_API(GetEntityResponse) *moved = get(script, 0, "city", "seattle");
+    STORE_API(GetEntityResponse) *moved = entity_get(script, 0, "city", "seattle");
     EXPECT(moved->entity->failover_version > row);
     EXPECT_EQ(moved->n_homes, 1);
     EXPECT_TEXT(moved->homes[0]->cluster, "cluster1");
@@ -265,15 +174,15 @@ TEST(entity_script, workflows_of_an_entity_move_with_it_at_once_and_no_others, "
 static void
 play_both_move(struct script *script)
 {
-    place(script, 0, "city", "seattle", "region0");
+    entity_place(script, 0, "city", "seattle", "region0");
     const char *run_id;
-    EXPECT_OK(script_try_start(script, 0, request_for(script, "w", "city", "seattle"), &run_id));
+    EXPECT_OK(script_try_start(script, 0, entity_request(script, "w", "city", "seattle"), &run_id));
     script_decide(script, 0, NULL, 0);
     script_await(script, 1, "w", 4);
     active_move(script, "region0", 1); /* the region goes: seattle's workflows go along */
     EXPECT_OK(script_signal(script, 1, "w", "one"));
     script_decide(script, 1, NULL, 0);
-    place(script, 1, "city", "seattle", "region1"); /* the same cluster */
+    entity_place(script, 1, "city", "seattle", "region1"); /* the same cluster */
     EXPECT_OK(script_signal(script, 1, "w", "two"));
     script_decide(script, 1, NULL, 0);
     active_await_move(script, 0, "region0", 1);
@@ -301,13 +210,14 @@ static void
 play_deleted(struct script *script)
 {
     const char *run_id;
-    place(script, 0, "city", "seattle", "region1");
-    EXPECT_OK(script_try_start(script, 0, request_for(script, "w", "city", "seattle"), &run_id));
-    delete_entity(script, 1, "city", "seattle");
-    EXPECT(get(script, 1, "city", "seattle")->entity->is_deleted);
+    entity_place(script, 0, "city", "seattle", "region1");
+    EXPECT_OK(script_try_start(script, 0, entity_request(script, "w", "city", "seattle"), &run_id));
+    entity_delete(script, 1, "city", "seattle");
+    EXPECT(entity_get(script, 1, "city", "seattle")->entity->is_deleted);
     active_end(script, 1, "w"); /* its workflows stay where they are */
-    EXPECT_KIND(script_try_start(script, 1, request_for(script, "v", "city", "seattle"), &run_id),
-                ERR_BAD_REQUEST);
+    EXPECT_KIND(
+        script_try_start(script, 1, entity_request(script, "v", "city", "seattle"), &run_id),
+        ERR_BAD_REQUEST);
 }
 
 TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin)
@@ -319,10 +229,10 @@ TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin)
 static void
 play_child(struct script *script)
 {
-    place(script, 0, "city", "seattle", "region0");
+    entity_place(script, 0, "city", "seattle", "region0");
     const char *run_id;
     EXPECT_OK(
-        script_try_start(script, 0, request_for(script, "parent", "city", "seattle"), &run_id));
+        script_try_start(script, 0, entity_request(script, "parent", "city", "seattle"), &run_id));
     API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
     API(StartChildWorkflowExecutionDecisionAttributes) *wish =
         message_new(script->arena, API_TYPE(start_child_workflow_execution_decision_attributes));
@@ -336,8 +246,8 @@ play_child(struct script *script)
     decision->start_child_workflow_execution_decision_attributes = wish;
     script_decide(script, 0, &decision, 1);
     script_await(script, 0, "child", 2);
-    EXPECT_TEXT(belongs_to(script, 0, "child")->name, "seattle");
-    place(script, 0, "city", "seattle", "region1");
+    EXPECT_TEXT(entity_of(script, 0, "child")->name, "seattle");
+    entity_place(script, 0, "city", "seattle", "region1");
     for (int i = 0; i < 2; i++) { /* both are there, in whatever order */
         API(PollForDecisionTaskResponse) *task = script_poll(script, 1, WITHIN);
         EXPECT(task != NULL);
@@ -356,7 +266,7 @@ TEST(entity_script, a_child_follows_the_entity_of_its_parent)
 static void
 play_listed(struct script *script)
 {
-    place(script, 0, "user", "ann", "region1");
+    entity_place(script, 0, "user", "ann", "region1");
     STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
     EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,

@@ -218,9 +218,10 @@ bulk_run(struct system_task *task, struct slice *result)
     struct error *err = read_order(task, &params, &order);
     if (err != NULL)
         return refuse(task, err);
-    const struct domain *domain = domains_find_name(task->parts->domains, params.domain);
-    struct query_places places = places_of(domain, task->arena);
-    err = query_parse_placed(params.query, registry_set(task->parts->registry), &places,
+    struct domain *domain = domains_find_name(task->parts->domains, params.domain);
+    scoped(places_drop) struct places places = {0};
+    places_make(&places, task->parts->domains, domain);
+    err = query_parse_placed(params.query, registry_set(task->parts->registry), &places.query,
                              task->arena, &query);
     if (err != NULL)
         return refuse(task, err);

@@ -37,7 +37,8 @@ struct query
 visibility_contract_parse(struct visibility_contract *contract, const char *text)
 {
     struct query query;
-    EXPECT_OK(query_parse(text, contract->attributes, contract->arena, &query));
+    EXPECT_OK(
+        query_parse_placed(text, contract->attributes, contract->places, contract->arena, &query));
     return query;
 }
 

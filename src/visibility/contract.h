@@ -27,6 +27,7 @@ struct visibility_contract {
     const struct visibility_subject *subject;
     struct visibility *visibility;
     struct attribute_set *attributes;
+    const struct query_places *places; /* for queries by ActiveCluster; NULL: not known */
     struct arena *arena;
 };
 
@@ -59,6 +60,7 @@ void visibility_contract_run(const struct visibility_subject *subject,
     X(a_token_that_is_none_is_refused)                                                             \
     X(queries_find_what_they_say, "B-013", "B-014", "B-016", "B-017", "B-018", "B-019", "B-020",   \
       "B-021", "B-022", "B-023")                                                                   \
+    X(where_runs_are_active_is_asked_of_what_they_belong_to)                                       \
     /* contract_random.c */                                                                        \
     X(random_queries_find_what_a_naive_look_at_each_run_finds)
 

@@ -264,3 +264,43 @@ visibility_contract_queries_find_what_they_say(struct visibility_contract *contr
                       questions[i].answer);
     }
 }
+
+/* Attributes whose names begin with w are active in west, with n nowhere, others in east. */
+static const char *
+find_by_letter(const void *context, struct slice scope, struct slice name)
+{
+    size_t *asked = (size_t *)context;
+    (*asked)++;
+    EXPECT(slice_equal(scope, slice_text("region")));
+    return name.data[0] == 'n' ? "" : name.data[0] == 'w' ? "west" : "east";
+}
+
+void
+visibility_contract_where_runs_are_active_is_asked_of_what_they_belong_to(
+    struct visibility_contract *contract)
+{
+    static const char *const names[] = {"w1", "e1", "w2", NULL, "n1", "e2", "w3", NULL, "w4", "n2"};
+    size_t asked = 0;
+    struct query_places places = {
+        .cluster_name = "north", .find = find_by_letter, .context = &asked};
+    contract->places = &places;
+    for (unsigned i = 0; i < 10; i++)
+        CONTRACT_FEED(contract, .run_id = arena_format(contract->arena, "%c", 'a' + (int)i),
+                      .row = i + 1, .start_ms = i, .cluster_attribute = names[i],
+                      .is_closed = i >= 8, .close_status = i >= 8 ? 1 : 0);
+    EXPECT_TEXT(LIST("ActiveCluster = 'west'"), "i g c a");
+    EXPECT(asked >= 8);
+    EXPECT_TEXT(LIST("ActiveCluster = 'west' AND CloseTime = missing"), "g c a");
+    EXPECT_TEXT(LIST("ActiveCluster = 'north'"), "h d");
+    EXPECT_TEXT(LIST("ActiveCluster IN ('north', 'east') ORDER BY StartTime ASC"), "b d f h");
+    EXPECT_TEXT(LIST("ActiveCluster != 'west'"), "j h f e d b");
+    EXPECT_TEXT(LIST("ActiveCluster = missing"), "j e");
+    EXPECT_TEXT(LIST("ActiveCluster != missing AND NOT ActiveCluster = 'west'"), "h f d b");
+    EXPECT_TEXT(LIST("ActiveCluster = 'moon' OR RunID = 'e'"), "e");
+    EXPECT_EQ(visibility_contract_count(contract, "ActiveCluster = 'west'"), 4);
+    EXPECT_EQ(visibility_contract_count(contract, "ActiveCluster = missing"), 2);
+    places.is_one = true;
+    EXPECT_EQ(visibility_contract_count(contract, "ActiveCluster = 'north'"), 10);
+    EXPECT_EQ(visibility_contract_count(contract, "ActiveCluster = missing"), 0);
+    contract->places = NULL;
+}

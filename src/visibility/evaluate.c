@@ -88,6 +88,13 @@ compares(const struct query_node *node, const struct visibility_row *row)
     return is_denial;
 }
 
+/* What the row has in a column of texts; empty: nothing. */
+static struct slice
+text_of(const struct visibility_row *row, enum attribute_column column)
+{
+    return row->has[column] ? row->column[column].text : (struct slice){0};
+}
+
 bool
 query_matches(const struct query_node *where, const struct visibility_row *row)
 {
@@ -95,6 +102,9 @@ query_matches(const struct query_node *where, const struct visibility_row *row)
         return true;
     if (where->kind == QUERY_COMPARE)
         return compares(where, row);
+    if (where->kind == QUERY_AT_PLACE)
+        return query_is_at_place(where, text_of(row, COLUMN_CLUSTER_ATTRIBUTE_SCOPE),
+                                 text_of(row, COLUMN_CLUSTER_ATTRIBUTE_NAME));
     check(where->child_count >= 1);
     if (where->kind == QUERY_NOT)
         return !query_matches(where->child[0], row);

@@ -6,11 +6,11 @@
  * The tree says what is meant, in few words: IN is a row of `=` under OR, BETWEEN two comparisons
  * under AND, <> is !=, names are resolved to attributes, values have the attribute's type. Times of
  * columns are compared by whole ms, so `StartTime = t` becomes t <= StartTime < t + 1 ms: a column
- * may hold all of its ns. What is left for an engine is AND, OR, NOT and plain comparisons; = of a
- * STRING and LIKE are visibility_text_matches and visibility_text_like of engine.h. Logic has two
- * values: a comparison with what a run does not have is false, except != (true), `= missing` (true)
- * and `!= missing` (false); of a list attribute `=` means that one of its values is equal, != that
- * none is. Pure. */
+ * may hold all of its ns. What is left for an engine is AND, OR, NOT, plain comparisons and, if
+ * places were given, the test where a run is active (query_is_at_place); = of a STRING and LIKE are
+ * visibility_text_matches and visibility_text_like of engine.h. Logic has two values: a comparison
+ * with what a run does not have is false, except != (true), `= missing` (true) and `!= missing`
+ * (false); of a list attribute `=` means that one of its values is equal, != that none is. Pure. */
 #ifndef CADENZA_VISIBILITY_QUERY_H
 #define CADENZA_VISIBILITY_QUERY_H
 
@@ -35,14 +35,17 @@ enum query_operator {
     QUERY_NOT_MISSING,
 };
 
-enum query_node_kind { QUERY_AND, QUERY_OR, QUERY_NOT, QUERY_COMPARE };
+struct query_places;
+
+enum query_node_kind { QUERY_AND, QUERY_OR, QUERY_NOT, QUERY_COMPARE, QUERY_AT_PLACE };
 struct query_node {
     enum query_node_kind kind;
     struct query_node **child; /* AND, OR: two or more; NOT: one */
     size_t child_count;
     const struct attribute *attribute; /* COMPARE */
     enum query_operator operator;
-    struct attribute_value value;
+    struct attribute_value value;      /* AT_PLACE: the cluster; an empty text: any */
+    const struct query_places *places; /* AT_PLACE */
 };
 
 #define QUERY_DEPTH_MAX       64   /* parentheses and NOTs in one another */
@@ -60,20 +63,22 @@ struct query {
 must_use struct error *query_parse(const char *text, const struct attribute_set *attributes,
                                    struct arena *arena, struct query *query);
 
-/* Where runs of a domain are active, at this moment. */
-struct query_place {
-    const char *scope,
-        *name; /* the attribute that they belong to; NULL: those that belong to none */
-    const char *cluster_name;
-};
+/* Where runs of a domain are active, at one moment. What a run belongs to never changes, where that
+ * is active does: so an engine asks for each run that it looks at. */
 struct query_places {
-    struct query_place *all;
-    size_t count;
-    bool is_one; /* there is one place, and all runs are there */
+    const char *cluster_name; /* of runs that belong to no attribute; "": nowhere */
+    bool is_one;              /* all runs are there */
+    /* Where runs of an attribute are active; "": nowhere, as far as is known. Pure, asked on any
+     * thread as long as the query is in use; the answer lives as long. */
+    const char *(*find)(const void *context, struct slice scope, struct slice name);
+    const void *context;
 };
-/* The same, and ActiveCluster can be compared with by =, != and IN: it means the runs that are
- * active in that cluster as `places` has it; `= missing`: in none. The tree has neither the name
- * nor the places any more. */
+/* Is a run that belongs to the attribute (an empty scope: to none) in the cluster of the node? For
+ * engines; pure. */
+bool query_is_at_place(const struct query_node *node, struct slice scope, struct slice name);
+/* The same as query_parse, and ActiveCluster can be compared with by =, != and IN: it means the
+ * runs that are active in that cluster as `places` has it; `= missing`: in none. The places must
+ * live as long as the tree. */
 must_use struct error *query_parse_placed(const char *text, const struct attribute_set *attributes,
                                           const struct query_places *places, struct arena *arena,
                                           struct query *query);

@@ -13,6 +13,8 @@ static void
 check_node(const struct query_node *node, size_t depth)
 {
     check(depth <= 4 * QUERY_DEPTH_MAX); /* AND in OR in NOT, per level */
+    if (node->kind == QUERY_AT_PLACE)
+        return;
     if (node->kind == QUERY_COMPARE) {
         check(node->attribute != NULL && node->value.type == node->attribute->type);
         return;
@@ -20,6 +22,12 @@ check_node(const struct query_node *node, size_t depth)
     check(node->kind == QUERY_NOT ? node->child_count == 1 : node->child_count >= 2);
     for (size_t i = 0; i < node->child_count; i++)
         check_node(node->child[i], depth + 1);
+}
+
+static const char *
+find_place(const void *context, struct slice scope, struct slice name)
+{
+    return name.length % 2 == 0 ? "even" : "odd";
 }
 
 static void
@@ -34,7 +42,8 @@ fuzz_query(struct arena *arena, const char *text)
     };
     struct attribute_set *attributes = attribute_set_new(arena);
     struct query query;
-    struct error *err = query_parse(text, attributes, arena, &query);
+    struct query_places places = {.cluster_name = "home", .find = find_place};
+    struct error *err = query_parse_placed(text, attributes, &places, arena, &query);
     if (err != NULL) {
         check(err->kind == ERR_BAD_REQUEST);
         return;

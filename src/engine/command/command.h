@@ -242,6 +242,9 @@ struct complete_command {
     const char *client_name, *client_feature_version, *client_library_version; /* headers, or "" */
     bool refuses_queries;    /* the worker is known not to understand queries on decisions */
     size_t query_answer_max; /* bytes of an answer to one */
+    /* What the door found wrong with the start of a child, by decision, NULL where nothing is;
+     * NULL: with none. The task fails with it. */
+    const char *const *child_faults;
 };
 struct complete_answer {
     bool has_started_decision; /* the new decision is started already: return_new_decision_task */

@@ -156,6 +156,7 @@ take_decisions(struct completion *completion)
         .mutation = mutation,
         .identity = request->identity,
         .completed_id = decision_complete(mutation, request),
+        .child_faults = completion->command->child_faults,
         .has_unhandled = run_has_buffered(mutation_run(mutation)),
     };
     keep_worker(completion);

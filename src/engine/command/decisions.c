@@ -86,7 +86,12 @@ decisions_take(struct deciding *deciding, API(Decision) *const *decisions, size_
             return error_new(deciding->step->arena, ERR_BAD_REQUEST, "Unknown decision type: %d",
                              (int)decisions[i]->attributes_case);
     for (size_t i = 0; i < count; i++) {
-        find_handler(decisions[i]->attributes_case)(deciding, decisions[i]);
+        const char *fault = deciding->child_faults == NULL ? NULL : deciding->child_faults[i];
+        if (fault != NULL)
+            deciding_refuse(deciding, FAILED_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES), "%s",
+                            fault);
+        else
+            find_handler(decisions[i]->attributes_case)(deciding, decisions[i]);
         /* A timer that is cancelled takes its buffered event along. */
         deciding->has_unhandled = run_has_buffered(mutation_run(deciding->mutation));
         if (deciding->is_bad || deciding->is_closed || deciding->run_failure_reason != NULL)

@@ -143,6 +143,7 @@ struct deciding {
     struct mutation *mutation;
     int64_t completed_id; /* of DecisionTaskCompleted */
     const char *identity;
+    const char *const *child_faults; /* as in struct complete_command */
     bool has_unhandled; /* events came that the worker has not seen: it may not close */
     bool is_closed;     /* a closing decision was taken; what follows is ignored */
     /* Schedule ids of activities that the worker got with the list itself. */

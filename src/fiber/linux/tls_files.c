@@ -14,6 +14,7 @@
 #include "fiber/pool.h"
 
 static const unsigned char alpn[] = {2, 'h', '2'};
+static const unsigned char alpn_http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 const char *
 tls_reason(const char *otherwise)
@@ -94,6 +95,8 @@ set_rules(SSL_CTX *context, const struct tls_options *options)
     SSL_CTX_set_verify(context, verify, NULL);
     if (options->is_server)
         SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
+    else if (options->speaks_http1)
+        SSL_CTX_set_alpn_protos(context, alpn_http1, sizeof alpn_http1);
     else
         SSL_CTX_set_alpn_protos(context, alpn, sizeof alpn);
 }

@@ -87,6 +87,8 @@ bind_place(sqlite3_stmt *statement, int index, const struct sql_value *value)
         return sqlite3_bind_double(statement, index, value->number);
     case SQL_TEXT:
         return text_bind(statement, index, value->text);
+    case SQL_NODE:
+        return sqlite3_bind_pointer(statement, index, (void *)value->node, NODE_POINTER, NULL);
     }
     unreachable("value type %d", value->type);
 }
@@ -320,6 +322,11 @@ compile_where(struct sql *sql, const struct query_node *node)
     case QUERY_COMPARE:
         sql_append(sql, "(");
         append_compare(sql, node);
+        sql_append(sql, ")");
+        return;
+    case QUERY_AT_PLACE:
+        sql_append(sql, "is_at_place(runs.scope, runs.scope_name, ");
+        append_place(sql, (struct sql_value){.type = SQL_NODE, .node = node});
         sql_append(sql, ")");
         return;
     }

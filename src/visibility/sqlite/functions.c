@@ -33,6 +33,17 @@ text_like(sqlite3_context *context, int count, sqlite3_value **values)
     call_on_texts(context, values, visibility_text_like);
 }
 
+/* A NULL is an empty text here: no scope. */
+static void
+is_at_place(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    check(count == 3);
+    const struct query_node *node = sqlite3_value_pointer(values[2], NODE_POINTER);
+    check(node != NULL);
+    sqlite3_result_int(context,
+                       query_is_at_place(node, argument_text(values[0]), argument_text(values[1])));
+}
+
 int
 functions_register(sqlite3 *database)
 {
@@ -41,7 +52,11 @@ functions_register(sqlite3 *database)
         sqlite3_create_function(database, "text_matches", 2, flags, NULL, text_matches, NULL, NULL);
     if (code != SQLITE_OK)
         return code;
-    return sqlite3_create_function(database, "text_like", 2, flags, NULL, text_like, NULL, NULL);
+    code = sqlite3_create_function(database, "text_like", 2, flags, NULL, text_like, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    return sqlite3_create_function(database, "is_at_place", 3, flags, NULL, is_at_place, NULL,
+                                   NULL);
 }
 
 int

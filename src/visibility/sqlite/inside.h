@@ -186,14 +186,17 @@ struct writing_job {
 /* Hands the job to the thread and waits for it, deaf to cancel. Yields. */
 must_use struct error *writer_do(struct writer *writer, struct writing_job *job);
 
+#define NODE_POINTER "query_node" /* the type of bound pointers */
+
 /* --- compile.c: a tree becomes SQL with places for values ---------------------------------------
  */
 
 struct sql_value {
-    enum { SQL_INTEGER, SQL_NUMBER, SQL_TEXT } type;
+    enum { SQL_INTEGER, SQL_NUMBER, SQL_TEXT, SQL_NODE } type;
     int64_t integer;
     double number;
     struct slice text;
+    const struct query_node *node; /* for a function of ours; the statement ends before the tree */
 };
 struct sql {
     struct buffer text;

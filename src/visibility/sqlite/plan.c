@@ -270,6 +270,7 @@ find_for(struct search *search, const struct query_node *node)
     case QUERY_OR:
         return find_for_or(search, node);
     case QUERY_NOT:
+    case QUERY_AT_PLACE:
         return NULL;
     case QUERY_COMPARE:
         return is_compare_source(node, search->arena)

@@ -1,0 +1,33 @@
+/* entity_script.h - what scenarios of entities share: users and cities that live in a region, and
+ * move; starts that belong to them. Only tests include it.
+ *
+ * The domain has region0 in cluster0, region1 in cluster1; cluster0 is the primary. Types are
+ * "user", whose unknown keys are made, and "city", whose are refused. */
+#ifndef CADENZA_SIM_ENTITY_SCRIPT_H
+#define CADENZA_SIM_ENTITY_SCRIPT_H
+
+#include "cadenza/admin/v1/service.pb-c.h"
+#include "sim/active_script.h"
+
+#define SOURCE          "custom.user-location-provider" /* of users */
+#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
+#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
+
+/* Says where one is; must go well. */
+void entity_place(struct script *script, unsigned cluster, const char *type, const char *key,
+                  const char *region);
+void entity_delete(struct script *script, unsigned cluster, const char *type, const char *key);
+/* NULL: there is none, or the cluster cannot say. */
+STORE_API(GetEntityResponse) *entity_get(struct script *script, unsigned cluster, const char *type,
+                                         const char *key);
+
+/* Both fields; NULL: that one is not there. */
+API(Header) *entity_header(struct script *script, const char *source, const char *key);
+API(StartWorkflowExecutionRequest) *entity_request(struct script *script, const char *id,
+                                                   const char *source, const char *key);
+/* Of a user; must go well. */
+void entity_start(struct script *script, unsigned cluster, const char *id, const char *key);
+/* What the newest run was started with; NULL: nothing. */
+const API(ClusterAttribute) *entity_of(struct script *script, unsigned cluster, const char *id);
+
+#endif
