@@ -61,8 +61,8 @@ struct incoming_run {
 struct incoming_step {
     struct incoming_run target;
     struct incoming_run begun;      /* mutation NULL: none */
-    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL; it is
-                                     * the target's mutation if the batch is not the run's */
+    struct incoming_run suppressed; /* the run that had the workflow id and gives way; or NULL; it
+                                     * is the target's mutation if the batch is not the run's */
     struct incoming_run revived;    /* a third run that has the id now, and is open; or NULL */
     bool is_side;                   /* the batch goes to a history that is not the run's */
     struct history_branch branch;   /* that one's own */

@@ -65,9 +65,8 @@ apply_side(struct incoming *incoming, struct incoming_step *step)
     step->is_side = true;
     step->branch = history_line_own(&grown.branch[index].line);
     /* Its own history does not grow, unless it gives way to the run that the batch begins. */
-    const struct facts *facts = incoming->begun_run_id == NULL
-                                    ? facts_of(incoming)
-                                    : incoming_facts_to_end(incoming, run);
+    const struct facts *facts =
+        incoming->begun_run_id == NULL ? facts_of(incoming) : incoming_facts_to_end(incoming, run);
     step->target.mutation = mutation_begin(run, facts, incoming->arena);
     branches_store(&grown, mutation_core(step->target.mutation), run->arena);
 }
