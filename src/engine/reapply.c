@@ -38,6 +38,18 @@ look_version(void *context, const struct run *run, const STORED(CurrentRecord) *
     *(int64_t *)context = run_last_version(run);
 }
 
+struct current_look {
+    const char *run_id;
+    bool is_current;
+};
+
+static void
+look_current(void *context, const struct run *run, const STORED(CurrentRecord) *current)
+{
+    struct current_look *look = context;
+    look->is_current = strcmp(run->core->run_id, look->run_id) == 0;
+}
+
 /* The current run is closed: it begins again from its last decision. A repeat is the same reset.
  * One that cannot be reset (its children go on without it) never can: then the report of what lost
  * has the events, and nobody else. */
@@ -61,6 +73,11 @@ reset_current(struct engine *engine, const struct run_key *key, struct reapply_w
     struct error *err = engine_reset(engine, key->domain_id, request, arena, &run_id);
     if (err == NULL || err->kind != ERR_BAD_REQUEST)
         return err;
+    struct current_look look = {.run_id = wish->answer.run_id};
+    struct run_key current = {key->domain_id, key->workflow_id, ""};
+    err = engine_look(engine, &current, look_current, &look, arena);
+    if (err != NULL || !look.is_current)
+        return err; /* another run has the id meanwhile: that one is asked next */
     wish->answer.reset_event_id = 0;
     wish->answer.is_dropped = true;
     return NULL;

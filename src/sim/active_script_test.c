@@ -202,11 +202,33 @@ play_continued_elsewhere(struct script *script)
                    "cluster.");
 }
 
+/* The new run would have the version of region0, and an earlier one of region1 a higher one: that
+ * would be the newest of region1, in every cluster that hears of both. */
+static void
+play_continued_behind(struct script *script)
+{
+    active_move(script, "region1", 0);
+    active_await_move(script, 1, "region1", 0);
+    active_move(script, "region1", 1);
+    active_await_move(script, 0, "region1", 1);
+    active_move(script, "region1", 0); /* its version is higher than that of region0 */
+    active_start(script, 0, "w", "region1");
+    active_end(script, 0, "w");
+    API(StartWorkflowExecutionRequest) *again = active_start_request(script, "w", "region0");
+    again->workflow_id_reuse_policy = REUSE(ALLOW_DUPLICATE);
+    const char *run_id;
+    EXPECT_OK(script_try_start(script, 0, again, &run_id));
+    expect_refused(script, continue_as_new(script, active_policy(script, "region", "region1")),
+                   "Cannot continue as new with a cluster attribute of which the workflow ID has a "
+                   "run with a higher failover version.");
+}
+
 TEST(active, children_and_next_runs_are_of_what_the_domain_has, "G-012")
 {
     active_play(2, play_unknown_child);
     active_play(2, play_unknown_continued);
     active_play(2, play_continued_elsewhere);
+    active_play(2, play_continued_behind);
 }
 
 /* --- it is stored, seen, and kept ---- */

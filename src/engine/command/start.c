@@ -146,12 +146,14 @@ command_start(struct step *step, const struct start_command *command, struct sta
 
 /* ---- the next run belongs to something else ---- */
 
-/* The next run is to be the newest of its attribute, and to begin after all of the current one's. */
+/* The next run is to be the newest of its attribute, and to begin after all of the current one's.
+ */
 static const char *
 move_behind_rivals(struct step *step, const API(ActiveClusterSelectionPolicy) *next)
 {
     struct contenders contenders = contenders_read(step->current, step->arena);
-    const STORED(Contender) *newest = contenders_find(&contenders, next == NULL ? NULL : next->cluster_attribute);
+    const STORED(Contender) *newest =
+        contenders_find(&contenders, next == NULL ? NULL : next->cluster_attribute);
     int64_t latest = contenders_latest_start(&contenders);
     if (newest != NULL && newest->last_write_version > step->facts->event_version)
         return "of which the workflow ID has a run with a higher failover version.";
@@ -183,7 +185,7 @@ start_move_attribute(struct step *step, const API(ActiveClusterSelectionPolicy) 
         fault = "whose failover version is lower.";
     else
         fault = move_behind_rivals(step, next);
-    return fault == NULL ? NULL
-                         : arena_format(step->arena, "Cannot %s with a cluster attribute %s", verb,
-                                        fault);
+    return fault == NULL
+               ? NULL
+               : arena_format(step->arena, "Cannot %s with a cluster attribute %s", verb, fault);
 }

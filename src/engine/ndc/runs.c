@@ -107,10 +107,22 @@ contenders_read(const STORED(CurrentRecord) *current, struct arena *arena)
     return contenders;
 }
 
+/* A run that a reset begins has the events of another one, and no cluster had less of it than these
+ * and the reset. */
+static bool
+has_begun(const STORED(RunRecord) *run)
+{
+    return run->original_execution_run_id[0] == '\0' ||
+           text_is(run->original_execution_run_id, run->run_id) ||
+           text_is(run->reset_run_id, run->run_id);
+}
+
 void
 contenders_add(struct contenders *contenders, const STORED(RunRecord) *run, struct arena *arena)
 {
     check(run->n_versions > 0);
+    if (!has_begun(run))
+        return;
     const API(ActiveClusterSelectionPolicy) *policy = run->active_cluster_selection_policy;
     STORED(Contender) *one = message_new(arena, STORED_TYPE(contender));
     one->cluster_attribute = policy == NULL ? NULL : policy->cluster_attribute;

@@ -4,8 +4,8 @@
  * cluster must give the id to the same run, whatever it heard first. So which one that is, is a
  * function of the set of runs, and not of the pair that meets:
  *
- *   1. Runs that belong to the same cluster attribute (or to none) are in one group. The newest of a
- *      group is the one with the highest last version, then with the latest event (numbers of events
+ *   1. Runs that belong to the same cluster attribute (or to none) are in one group. The newest of
+ * a group is the one with the highest last version, then with the latest event (numbers of events
  *      are compared within a version only, so they are of one cluster).
  *   2. Versions of two groups say nothing about each other. The group that has the run that began
  *      last leads, whichever run that is; at the same time: the one with the larger run id.
@@ -20,9 +20,9 @@
  * as one record, its contender, and joining a run to it is the same in any order, and any number of
  * times. The current-run record keeps the contenders.
  *
- * A run that has not the id is ended by the cluster that wrote its last event, which tells the rest;
- * until they hear of it, it is a zombie there: kept, changed by events of other clusters alone.
- * Pure. */
+ * A run that has not the id is ended by the cluster that wrote its last event, which tells the
+ * rest; until they hear of it, it is a zombie there: kept, changed by events of other clusters
+ * alone. Pure. */
 #ifndef CADENZA_ENGINE_NDC_RUNS_H
 #define CADENZA_ENGINE_NDC_RUNS_H
 
@@ -40,7 +40,8 @@ struct contenders {
 
 /* Those of a workflow id; NULL: none. */
 struct contenders contenders_read(const STORED(CurrentRecord) *current, struct arena *arena);
-/* Joins a run, with what it is now. */
+/* Joins a run, with what it is now. Not one that has the copied events of another run and not yet
+ * the reset that began it: its last event is that other run's as well, and says nothing. */
 void contenders_add(struct contenders *contenders, const STORED(RunRecord) *run,
                     struct arena *arena);
 /* The run is not there any more: nor is its group, if it was the newest of it. */

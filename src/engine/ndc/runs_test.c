@@ -92,8 +92,8 @@ TEST(ndc_runs, of_two_runs_with_different_homes_the_later_start_then_the_larger_
     expect_newer(early, late, arena);
 }
 
-/* Each of three is newer than the next, in a circle: "eu" leads, for its run "c" began last, and "a"
- * is the newest of "eu". */
+/* Each of three is newer than the next, in a circle: "eu" leads, for its run "c" began last, and
+ * "a" is the newest of "eu". */
 TEST(ndc_runs, of_three_runs_of_two_homes_one_has_the_id_whatever_is_heard_first)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

@@ -78,6 +78,17 @@ name_type(struct arena *arena)
     return type;
 }
 
+static API(ActiveClusterSelectionPolicy) *
+make_policy(const char *region, struct arena *arena)
+{
+    API(ActiveClusterSelectionPolicy) *policy =
+        message_new(arena, API_TYPE(active_cluster_selection_policy));
+    policy->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
+    policy->cluster_attribute->scope = (char *)"region";
+    policy->cluster_attribute->name = (char *)region;
+    return policy;
+}
+
 static void
 fill_started(struct feed *feed, API(WorkflowExecutionStartedEventAttributes) *started)
 {
@@ -87,8 +98,12 @@ fill_started(struct feed *feed, API(WorkflowExecutionStartedEventAttributes) *st
     started->task_list = make_list(arena);
     started->execution_start_to_close_timeout = presence_make_duration(arena, 1000);
     started->active_cluster_selection_policy = feed->rig->policy;
+    if (feed->region != NULL)
+        started->active_cluster_selection_policy = make_policy(feed->region, arena);
     started->task_start_to_close_timeout = presence_make_duration(arena, 10);
     started->original_execution_run_id = started->first_execution_run_id = (char *)feed->key.run_id;
+    if (feed->original_run_id != NULL)
+        started->original_execution_run_id = (char *)feed->original_run_id;
     started->identity = (char *)"client";
     if (feed->parent == NULL)
         return;

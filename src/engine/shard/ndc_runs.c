@@ -181,7 +181,7 @@ find_rival(const struct incoming *incoming, const char *run_id)
     return NULL;
 }
 
-/* The run that leads, of those that are here. */
+/* The run that leads, of those that are here; NULL: the only one has not begun. */
 static struct run *
 find_winner(const struct incoming *incoming, const struct incoming_step *step,
             struct loaded_run **rival)
@@ -191,15 +191,17 @@ find_winner(const struct incoming *incoming, const struct incoming_step *step,
     struct run *current = incoming->current == NULL ? NULL : incoming->current->run;
     struct contenders contenders = {0};
     if (current != NULL) {
+#ifndef CADENZA_PLANT_runs_compared_in_pairs
         contenders = contenders_read(incoming->workflow->current, incoming->arena);
+#endif
         contenders_add(&contenders, current->core, incoming->arena);
     }
     contenders_add(&contenders, target->core, incoming->arena);
     if (begun != NULL)
         contenders_add(&contenders, begun->core, incoming->arena);
-    for (;;) {
-        const char *run_id = contenders_leader(&contenders);
-        *rival = NULL;
+    const char *run_id;
+    *rival = NULL;
+    while ((run_id = contenders_leader(&contenders)) != NULL) {
         if (strcmp(run_id, target->core->run_id) == 0)
             return target;
         if (begun != NULL && strcmp(run_id, begun->core->run_id) == 0)
@@ -211,6 +213,7 @@ find_winner(const struct incoming *incoming, const struct incoming_step *step,
             return (*rival)->run;
         contenders_drop(&contenders, run_id); /* it is gone */
     }
+    return current; /* written before this was looked at */
 }
 
 bool
@@ -261,7 +264,8 @@ incoming_contest(struct incoming *incoming, struct incoming_step *step)
         revive_rival(incoming, step, rival);
     /* The target that had the id and is not open any more need not give way. */
     const struct loaded_run *current = incoming->current;
-    bool may_give_way = current != NULL && (current != incoming->target || step->is_side);
+    bool may_give_way =
+        current != NULL && winner != NULL && (current != incoming->target || step->is_side);
     if (may_give_way && winner != current->run)
         suppress(incoming, step, begun_has_id && !step->is_side ? target : winner);
 }

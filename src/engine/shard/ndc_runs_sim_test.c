@@ -98,9 +98,35 @@ SCENE(a_reset_whose_base_run_is_not_here_lacks_all_its_events)
     first.key = second.key = reset.key;
     EXPECT_OK(feed_try(rig, &first, &outcome));
     EXPECT_OK(feed_try(rig, &second, &outcome));
+    struct feed_view view = feed_look(rig, &reset.key); /* what it has is not its own yet */
+    EXPECT(view.is_zombie && !view.is_current);
+    rig_restart(rig);
     EXPECT_OK(feed_try(rig, &begins, &outcome));
     EXPECT_EQ(outcome.place, FOREIGN_APPLIED);
     EXPECT_TEXT(feed_read(rig, &reset.key, 0), "sdbf");
+    view = feed_look(rig, &reset.key);
+    EXPECT(view.is_open && view.is_current && !view.is_zombie && view.has_alarm);
+}
+
+/* The same, and of the base run there is less here than of its copy. */
+SCENE(the_copied_events_of_a_reset_do_not_take_the_id_from_its_base_run)
+{
+    struct feed base = feed_begin(rig, "wf", ""), behind;
+    struct foreign_outcome outcome;
+    feed_send(&base, 21, "sd");
+    behind = base;
+    struct foreign_events copied = feed_make(&behind, 21, "b");
+    struct feed reset = reset_of(&behind), copy = feed_begin(rig, "wf", reset.key.run_id);
+    copy.original_run_id = base.key.run_id;
+    feed_send(&copy, 21, "sd");
+    copied.key = reset.key;
+    EXPECT_OK(feed_try(rig, &copied, &outcome));
+    EXPECT_EQ(outcome.place, FOREIGN_APPLIED);
+    EXPECT(feed_look(rig, &base.key).is_current);
+    EXPECT(feed_look(rig, &reset.key).is_zombie);
+    feed_send(&reset, 22, "R");
+    EXPECT(feed_look(rig, &reset.key).is_current);
+    EXPECT(feed_look(rig, &base.key).is_zombie);
 }
 
 /* ---- runs that go on ---- */
@@ -218,4 +244,149 @@ SCENE(the_losing_run_is_terminated_where_it_was_written_last, "E-046")
     EXPECT_TEXT(last->workflow_execution_terminated_event_attributes->reason,
                 "Terminate Workflow Due To Version Conflict.");
     EXPECT_TEXT(last->workflow_execution_terminated_event_attributes->identity, "worker-service");
+}
+
+/* ---- runs of several attributes ---- */
+
+static struct feed
+begin_in(struct rig *rig, const char *workflow_id, const char *region, int64_t after)
+{
+    struct feed feed = feed_begin(rig, workflow_id, "");
+    feed.time += after;
+    feed.region = region;
+    return feed;
+}
+
+/* One history of a run, to be sent in one go. */
+struct told {
+    struct feed feed;
+    int64_t first, last; /* versions of "sd" and of "b" */
+};
+
+static void
+tell(struct told *told)
+{
+    feed_send(&told->feed, told->first, "sd");
+    feed_send(&told->feed, told->last, "b");
+}
+
+/* The first is newer than the third by its version; that one began later than the second, which
+ * began later than the first. Region eu leads, since the third began last; the first is the newest
+ * of eu. Compared one by one, each of the three would have had the id in some order. */
+SCENE(of_three_runs_that_are_newer_in_a_circle_one_has_the_id_whatever_is_heard_first)
+{
+    static const unsigned orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < array_length(orders); i++) {
+        const char *id = arena_format(rig->arena, "wf%zu", i);
+        struct told told[] = {{begin_in(rig, id, "eu", 1 * NS_PER_S), 1, 31},
+                              {begin_in(rig, id, "us", 2 * NS_PER_S), 1, 1},
+                              {begin_in(rig, id, "eu", 3 * NS_PER_S), 11, 11}};
+        for (size_t j = 0; j < 3; j++) {
+            tell(&told[orders[i][j]]);
+            if (i % 2 == 0)
+                rig_restart(rig);
+        }
+        struct feed_view view = feed_look(rig, &told[0].feed.key);
+        EXPECT(view.is_open && view.is_current && !view.is_zombie && view.has_alarm);
+        for (size_t j = 1; j < 3; j++) {
+            view = feed_look(rig, &told[j].feed.key);
+            EXPECT(view.is_open && view.is_zombie && !view.is_current && !view.has_alarm);
+        }
+    }
+}
+
+/* A run goes on as one of another region, on a history of it that loses: that one began last. */
+static void
+play_lost_end(struct rig *rig, const char *id, int64_t version, bool is_end_first)
+{
+    struct feed feed = begin_in(rig, id, "eu", 0), won, next = begin_in(rig, id, "us", NS_PER_S);
+    feed_send(&feed, 21, "sd");
+    feed_send(&feed, 21, "b");
+    won = feed;
+    if (is_end_first)
+        feed_send_with(&feed, 21, "cN", &next, "sd");
+    feed_send(&won, version, "Fg");
+    if (!is_end_first)
+        feed_send_with(&feed, 21, "cN", &next, "sd");
+    struct feed_view view = feed_look(rig, &next.key);
+    EXPECT(view.is_open && view.is_current && !view.is_zombie);
+    view = feed_look(rig, &feed.key);
+    EXPECT(!view.is_current);
+    bool is_ours = version == 30;
+    EXPECT_TEXT(feed_read(rig, &feed.key, 0),
+                is_ours && !is_end_first ? "sdbfgT" : "sdbfg"); /* who wrote it ends it */
+    EXPECT(is_ours && !is_end_first ? !view.is_open : view.is_zombie);
+}
+
+SCENE(a_run_of_another_region_begun_on_a_history_that_lost_has_the_id_if_its_region_leads)
+{
+    play_lost_end(rig, "wf1", 32, false);
+    play_lost_end(rig, "wf2", 32, true);
+    play_lost_end(rig, "wf3", 30, false);
+}
+
+/* West has written a run of the domain itself under a version that is not known here yet. It has
+ * not the id, but a run that began here would have to be newer than it. */
+SCENE(a_start_follows_no_run_of_a_later_version_of_its_own_attribute)
+{
+    struct feed hidden = begin_in(rig, "wf", NULL, 0), shown = begin_in(rig, "wf", "us", NS_PER_S);
+    feed_send(&hidden, 31, "sdbcE");
+    feed_send(&shown, 1, "sdbcE");
+    EXPECT(feed_look(rig, &shown.key).is_current);
+    feed_move(rig, EAST); /* version 10 */
+    EXPECT_KIND(rig_start(rig, "wf", "one", 1000, rig->arena, NULL), ERR_DOMAIN_NOT_ACTIVE);
+    for (int i = 0; i < 3; i++) {
+        feed_move(rig, WEST);
+        feed_move(rig, EAST);
+    }
+    EXPECT_OK(rig_start(rig, "wf", "one", 1000, rig->arena, NULL)); /* version 40 */
+    EXPECT(!feed_look(rig, &shown.key).is_current);
+}
+
+/* The clock of west is ahead, and the run that began last is not the current one. */
+SCENE(a_start_begins_after_all_runs_of_the_attribute_that_leads)
+{
+    struct feed newest = begin_in(rig, "wf", "eu", 0);
+    struct feed latest = begin_in(rig, "wf", "eu", 600 * NS_PER_S);
+    feed_send(&newest, 31, "sdbcE");
+    feed_send(&latest, 11, "sd");
+    int64_t began = latest.time - NS_PER_MS;
+    EXPECT(feed_look(rig, &newest.key).is_current);
+    feed_move(rig, EAST);
+    struct run_key key = {rig->domain_id, "wf", ""};
+    EXPECT_OK(rig_start(rig, "wf", "one", 1000, rig->arena, &key.run_id));
+    struct feed_view view = feed_look(rig, &key);
+    EXPECT(view.is_current);
+    EXPECT_EQ(view.start_time, began + 1);
+    feed_send(&latest, 11, "b");
+    EXPECT(feed_look(rig, &key).is_current);
+}
+
+/* West has ended the run under a version that is not known here yet: a reset of it would not be the
+ * newest run. */
+SCENE(a_run_that_a_later_version_ended_is_not_reset)
+{
+    struct feed feed = feed_begin(rig, "wf", "");
+    feed_send(&feed, 1, "sd");
+    feed_send(&feed, 1, "b");
+    feed_send(&feed, 1, "cgd");
+    feed_send(&feed, 31, "T");
+    feed_move(rig, EAST); /* version 10 */
+    API(ResetWorkflowExecutionRequest) *request =
+        message_new(rig->arena, API_TYPE(reset_workflow_execution_request));
+    request->workflow_execution = message_new(rig->arena, API_TYPE(workflow_execution));
+    request->workflow_execution->workflow_id = (char *)"wf";
+    request->workflow_execution->run_id = (char *)feed.key.run_id;
+    request->decision_finish_event_id = 4;
+    request->request_id = (char *)"reset";
+    struct shard_reset wanted = {.domain_id = rig->domain_id, .request = request};
+    const char *run_id;
+    EXPECT_KIND(shard_reset(rig->shard, &wanted, rig->arena, &run_id), ERR_DOMAIN_NOT_ACTIVE);
+    for (int i = 0; i < 3; i++) {
+        feed_move(rig, WEST);
+        feed_move(rig, EAST);
+    }
+    EXPECT_OK(shard_reset(rig->shard, &wanted, rig->arena, &run_id)); /* version 40 */
+    EXPECT(!feed_look(rig, &feed.key).is_current);
 }

@@ -123,6 +123,7 @@ struct shard_step {
     const API(ActiveClusterSelectionPolicy) *policy;
     bool may_terminate;    /* a start: an open run makes room for it */
     bool may_signal;       /* a start: an open run is signalled in its place */
+    bool begins_anew;      /* a reset: the next run has the id, also if the current one is closed */
     bool is_call;          /* of a client: the limit of the workflow id holds (shard_admit) */
     bool ignores_activity; /* decide even where the domain is not active (none yet do) */
     uint64_t range_id; /* only if the shard still has this one (a task's); 0: any, take it if not

@@ -171,7 +171,8 @@ check_newest(struct visit *visit)
     if (wanted->ignores_activity)
         return NULL;
     bool is_changed = !wanted->may_be_missing || wanted->may_signal || wanted->may_terminate;
-    is_changed = is_changed && visit->loaded != NULL && run_is_open(visit->loaded->run);
+    is_changed = is_changed && visit->loaded != NULL &&
+                 (wanted->begins_anew || run_is_open(visit->loaded->run));
     struct error *err = NULL;
     if (is_changed)
         err = tenure_check_newest(visit->tenure, run_last_version(visit->loaded->run),

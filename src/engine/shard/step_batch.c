@@ -84,7 +84,8 @@ put_contenders(const struct step_batch *commit, const struct run *holder,
     for (size_t i = 0; i < commit->count; i++)
         contenders_add(&contenders, commit->runs[i].run->core, commit->arena);
     contenders_add(&contenders, holder->core, commit->arena);
-    if (strcmp(contenders_leader(&contenders), holder->core->run_id) != 0)
+    const char *leader = contenders_leader(&contenders);
+    if (leader == NULL || strcmp(leader, holder->core->run_id) != 0)
         mark("current_run_does_not_lead"); /* no step may mean that */
     contenders_store(&contenders, record);
 }
