@@ -115,6 +115,8 @@ decide_remove_attributes(STORED(DomainRecord) *record, const struct move *move,
         err = error_new(arena, ERR_BAD_REQUEST, "The domain has no cluster attributes.");
     if (err != NULL)
         return err;
+    struct drain_change *gone = arena_zalloc(arena, all.count + 1, sizeof *gone);
+    size_t count = 0;
     for (size_t i = 0; i < all.count; i++) {
         struct attribute *one = &all.all[i];
         if (!is_meant(one, move))
@@ -127,8 +129,9 @@ decide_remove_attributes(STORED(DomainRecord) *record, const struct move *move,
                              "The cluster attribute %s.%s has no failover version left.",
                              one->scope, one->name);
         one->is_removed = true;
-        decide_drop_drain(record, one->scope, one->name, arena); /* nobody waits for it any more */
+        gone[count++] = (struct drain_change){.scope = one->scope, .name = one->name};
     }
+    decide_change_drains(record, gone, count, arena); /* nobody waits for them any more */
     domain->active_clusters = attributes_write(&all, arena);
     record->removed_attributes = attributes_write_removed(&all, arena);
     check(record->removed_attributes != NULL);

@@ -124,16 +124,23 @@ void decide_begin_drains(const struct domain *current, const struct move *move, 
                          struct arena *arena, STORED(DomainRecord) *record);
 /* Does it name something that drains? */
 bool decide_ends_drain(const struct domain *current, const struct move *move, struct arena *arena);
-/* Puts one into the list of the record, in the place of the one of the same thing; takes one out
- * (false: there was none). The fields that Cadence has for the domain's own follow. */
-void decide_put_drain(STORED(DomainRecord) *record, STORED(Drain) *drain, struct arena *arena);
+/* What becomes of the drain of one thing. */
+struct drain_change {
+    const char *scope, *name;
+    STORED(Drain) *drain; /* it has the place of the one that was there; NULL: there is none now */
+};
+/* Changes the list of the record, in one walk; `changes` are in order of scope and name, each once.
+ * The fields that Cadence has for the domain's own follow. How many were taken out or replaced. */
+size_t decide_change_drains(STORED(DomainRecord) *record, const struct drain_change *changes,
+                            size_t count, struct arena *arena);
+/* Takes one out; false: there was none. */
 bool decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
                        struct arena *arena);
 /* What a message says of drains. */
 struct told_drains {
     const API(Domain) *domain; /* as the sender has it, with its versions */
     int64_t moved_version;     /* likewise */
-    STORED(Drain) **drains;
+    STORED(Drain) **drains;    /* in order of scope and name, each once */
     size_t count;
     bool is_complete; /* what is not in it is over; otherwise the sender may not know */
 };

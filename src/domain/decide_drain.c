@@ -30,52 +30,53 @@
 /* --- the list of a record ----------------------------------------------------------------------
  */
 
-static int
-compare(const STORED(Drain) *drain, const char *scope, const char *name)
-{
-    int order = strcmp(drain->scope, scope);
-    return order != 0 ? order : strcmp(drain->name, name);
-}
-
 /* What Cadence's fields say of the domain's own. */
 static void
 show_own(STORED(DomainRecord) *record)
 {
     record->previous_failover_version = -1;
     record->failover_end_time = 0;
-    if (record->n_drains == 0 || compare(record->drains[0], "", "") != 0)
+    if (record->n_drains == 0 || drain_compare(record->drains[0], "", "") != 0)
         return;
     record->previous_failover_version = record->drains[0]->previous_failover_version;
     record->failover_end_time = record->drains[0]->end_time;
+}
+
+size_t
+decide_change_drains(STORED(DomainRecord) *record, const struct drain_change *changes, size_t count,
+                     struct arena *arena)
+{
+    STORED(Drain) **merged = arena_zalloc(arena, record->n_drains + count + 1, sizeof *merged);
+    size_t put = 0, old = 0, dropped = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct drain_change *change = &changes[i];
+        int order = -1;
+        check(i == 0 || drain_order(changes[i - 1].scope, changes[i - 1].name, change->scope,
+                                    change->name) < 0);
+        while (old < record->n_drains &&
+               (order = drain_compare(record->drains[old], change->scope, change->name)) < 0)
+            merged[put++] = record->drains[old++];
+        if (old < record->n_drains && order == 0) { /* it was there: the change has its place */
+            dropped++;
+            old++;
+        }
+        if (change->drain != NULL)
+            merged[put++] = change->drain;
+    }
+    while (old < record->n_drains)
+        merged[put++] = record->drains[old++];
+    record->drains = merged;
+    record->n_drains = put;
+    show_own(record);
+    return dropped;
 }
 
 bool
 decide_drop_drain(STORED(DomainRecord) *record, const char *scope, const char *name,
                   struct arena *arena)
 {
-    STORED(Drain) **kept = arena_zalloc(arena, record->n_drains + 1, sizeof *kept);
-    size_t count = 0;
-    for (size_t i = 0; i < record->n_drains; i++) {
-        if (compare(record->drains[i], scope, name) != 0)
-            kept[count++] = record->drains[i];
-    }
-    bool is_dropped = count < record->n_drains;
-    record->drains = kept;
-    record->n_drains = count;
-    show_own(record);
-    return is_dropped;
-}
-
-void
-decide_put_drain(STORED(DomainRecord) *record, STORED(Drain) *drain, struct arena *arena)
-{
-    check(drain->failover_version > drain->previous_failover_version);
-    decide_drop_drain(record, drain->scope, drain->name, arena); /* leaves room for one */
-    size_t place = record->n_drains++;
-    for (; place > 0 && compare(record->drains[place - 1], drain->scope, drain->name) > 0; place--)
-        record->drains[place] = record->drains[place - 1];
-    record->drains[place] = drain;
-    show_own(record);
+    struct drain_change change = {.scope = scope, .name = name};
+    return decide_change_drains(record, &change, 1, arena) > 0;
 }
 
 /* --- beginning ---------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ decide_check_graceful(const struct domain *current, const struct move *move,
     return NULL;
 }
 
-/* One thing that moves: what drained before does not any more. */
+/* One thing that moves. */
 struct moved {
     char *scope, *name;
     char *source_cluster;
@@ -178,14 +179,15 @@ list_others(const API(Domain) *domain, const struct cluster_group *group, struct
     }
 }
 
-static void
-begin_one(STORED(DomainRecord) *record, const struct moved *moved, int64_t timeout,
+/* By force nothing drains: what did is over. */
+static struct drain_change
+change_of(const STORED(DomainRecord) *record, const struct moved *moved, int64_t timeout,
           const struct cluster_group *group, const struct domain_moment *moment,
           struct arena *arena)
 {
-    decide_drop_drain(record, moved->scope, moved->name, arena);
+    struct drain_change change = {.scope = moved->scope, .name = moved->name};
     if (timeout == 0)
-        return;
+        return change;
     check(moved->to > moved->from);
     char id[UUID_TEXT_LENGTH + 1];
     uuid_format(&moment->fresh, id);
@@ -200,7 +202,8 @@ begin_one(STORED(DomainRecord) *record, const struct moved *moved, int64_t timeo
     drain->failover_id = arena_text(arena, id); /* decide_history.c gives it the same one */
     drain->domain_failover_version = record->domain->failover_version;
     list_others(record->domain, group, arena, drain);
-    decide_put_drain(record, drain, arena);
+    change.drain = drain;
+    return change;
 }
 
 void
@@ -209,25 +212,28 @@ decide_begin_drains(const struct domain *current, const struct move *move, int64
                     struct arena *arena, STORED(DomainRecord) *record)
 {
     const API(Domain) *before = current->record->domain, *after = record->domain;
-    if (move->active_cluster_name != NULL)
-        begin_one(record,
-                  &(struct moved){"", "", before->active_cluster_name, before->failover_version,
-                                  after->failover_version},
-                  timeout, group, moment, arena);
     struct attributes wanted = attributes_read(move->attributes, arena);
     struct attributes old = attributes_read(before->active_clusters, arena);
     struct attributes new = attributes_read(after->active_clusters, arena);
-    for (size_t i = 0; i < wanted.count; i++) {
+    struct drain_change *changes = arena_zalloc(arena, wanted.count + 1, sizeof *changes);
+    size_t count = 0;
+    if (move->active_cluster_name != NULL) {
+        struct moved moved = {"", "", before->active_cluster_name, before->failover_version,
+                              after->failover_version};
+        changes[count++] = change_of(record, &moved, timeout, group, moment, arena);
+    }
+    for (size_t i = 0; i < wanted.count; i++) { /* in order of scope and name */
         const struct attribute *asked = &wanted.all[i];
         const struct attribute *from = attributes_find(&old, asked->scope, asked->name);
         const struct attribute *to = attributes_find(&new, asked->scope, asked->name);
         check(to != NULL && (from != NULL || timeout == 0));
-        if (from != NULL)
-            begin_one(record,
-                      &(struct moved){to->scope, to->name, from->cluster_name,
-                                      from->failover_version, to->failover_version},
-                      timeout, group, moment, arena);
+        if (from == NULL)
+            continue;
+        struct moved moved = {to->scope, to->name, from->cluster_name, from->failover_version,
+                              to->failover_version};
+        changes[count++] = change_of(record, &moved, timeout, group, moment, arena);
     }
+    decide_change_drains(record, changes, count, arena);
 }
 
 bool
@@ -277,83 +283,4 @@ domain_decide_report(const struct domain *current, STORED(FailoverRecord) *failo
     record->last_updated_time = current->record->last_updated_time; /* nobody has to cool down */
     *decision =
         (struct domain_decision){.what = DOMAIN_UPDATED, .next = record, .failover = failover};
-}
-
-/* --- what other clusters tell ------------------------------------------------------------------
- */
-
-/* The version of what the drain moves, in the domain, whose own is `own`; -1: there is no such
- * attribute. */
-static int64_t
-version_of(const API(Domain) *domain, int64_t own, const STORED(Drain) *drain, struct arena *arena)
-{
-    if (drain->scope[0] == '\0' && drain->name[0] == '\0')
-        return own;
-    struct attributes attributes = attributes_read(domain->active_clusters, arena);
-    const struct attribute *known = attributes_find(&attributes, drain->scope, drain->name);
-    return known == NULL ? -1 : known->failover_version;
-}
-
-/* The one that moved it to where it is. */
-static int64_t
-moved_version_of(const STORED(DomainRecord) *record, const STORED(Drain) *drain,
-                 struct arena *arena)
-{
-    return version_of(record->domain, domain_record_moved_version(record), drain, arena);
-}
-
-static const STORED(Drain) *
-find(size_t count, STORED(Drain) *const *drains, const char *scope, const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (compare(drains[i], scope, name) == 0)
-            return drains[i];
-    }
-    return NULL;
-}
-
-/* Ours: those that a newer version made void go, and those that the others know to be over. */
-static bool
-drop_void(const STORED(DomainRecord) *before, const struct told_drains *told, struct arena *arena,
-          STORED(DomainRecord) *record)
-{
-    bool has_changed = false;
-    for (size_t i = 0; i < before->n_drains; i++) {
-        const STORED(Drain) *ours = before->drains[i];
-        int64_t then = moved_version_of(before, ours, arena);
-        int64_t now = moved_version_of(record, ours, arena);
-        int64_t theirs = version_of(told->domain, told->moved_version, ours, arena);
-        const STORED(Drain) *same = find(told->count, told->drains, ours->scope, ours->name);
-        bool goes_on = same != NULL && same->failover_version == ours->failover_version;
-        /* Only the target ends it: there, what others do not know yet is not over. */
-        bool is_over = ours->end_time == 0 && told->is_complete && theirs == then && same == NULL;
-        if ((now > then && !goes_on) || is_over)
-            has_changed = decide_drop_drain(record, ours->scope, ours->name, arena) || has_changed;
-    }
-    return has_changed;
-}
-
-bool
-decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
-                    struct arena *arena, STORED(DomainRecord) *record)
-{
-    bool has_changed = before != NULL && drop_void(before, told, arena, record);
-    for (size_t i = 0; i < told->count; i++) {
-        STORED(Drain) *theirs = told->drains[i];
-        int64_t then = before == NULL ? -1 : moved_version_of(before, theirs, arena);
-        int64_t now = moved_version_of(record, theirs, arena);
-        int64_t made = version_of(told->domain, told->moved_version, theirs, arena);
-        const STORED(Drain) *ours =
-            find(record->n_drains, record->drains, theirs->scope, theirs->name);
-        bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
-        if (is_known || now <= then || now != made || theirs->failover_version > now)
-            continue; /* known, or it came too late */
-        if (then >= 0 && version_of(before->domain, before->domain->failover_version, theirs,
-                                    arena) != theirs->previous_failover_version)
-            continue; /* it drains what had moved before: what comes from here is not all */
-        theirs->end_time = 0;
-        decide_put_drain(record, theirs, arena);
-        has_changed = true;
-    }
-    return has_changed;
 }

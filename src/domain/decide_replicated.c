@@ -36,6 +36,7 @@
 
 #include "base/check.h"
 #include "domain/decide_common.h"
+#include "domain/drain.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
@@ -236,7 +237,10 @@ read_drains(struct merge *merge)
                                            presence_read_bytes(task->drains[i]), &drain);
         if (err != NULL)
             return error_wrap(err, "drains");
-        if (!is_sound(drain))
+        size_t count = merge->drains.count;
+        bool is_ordered = count == 0 || drain_compare(merge->drains.drains[count - 1], drain->scope,
+                                                      drain->name) < 0;
+        if (!is_sound(drain) || !is_ordered)
             return error_new(merge->arena, ERR_BAD_REQUEST,
                              "The message about domain %s tells a graceful failover that is none.",
                              task->domain->name);

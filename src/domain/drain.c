@@ -5,24 +5,44 @@
 
 #include "base/check.h"
 
-static bool
-is_of(const STORED(Drain) *drain, const struct cluster_attribute *attribute)
+int
+drain_order(const char *scope, const char *name, const char *other_scope, const char *other_name)
 {
-    bool has_attribute = attribute != NULL && attribute->scope != NULL;
-    const char *scope = has_attribute ? attribute->scope : "";
-    const char *name = has_attribute && attribute->name != NULL ? attribute->name : "";
-    return strcmp(drain->scope, scope) == 0 && strcmp(drain->name, name) == 0;
+    int order = strcmp(scope, other_scope);
+    return order != 0 ? order : strcmp(name, other_name);
+}
+
+int
+drain_compare(const STORED(Drain) *drain, const char *scope, const char *name)
+{
+    return drain_order(drain->scope, drain->name, scope, name);
+}
+
+STORED(Drain) *
+drains_search(STORED(Drain) *const *drains, size_t count, const char *scope, const char *name)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = drain_compare(drains[middle], scope, name);
+        if (order == 0)
+            return drains[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }
 
 const STORED(Drain) *
 domain_find_drain(const struct domain *domain, const struct cluster_attribute *attribute)
 {
     const STORED(DomainRecord) *record = domain->record;
-    for (size_t i = 0; i < record->n_drains; i++) {
-        if (is_of(record->drains[i], attribute))
-            return record->drains[i];
-    }
-    return NULL;
+    bool has_attribute = attribute != NULL && attribute->scope != NULL;
+    const char *scope = has_attribute ? attribute->scope : "";
+    const char *name = has_attribute && attribute->name != NULL ? attribute->name : "";
+    return drains_search(record->drains, record->n_drains, scope, name);
 }
 
 int64_t

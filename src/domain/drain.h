@@ -17,6 +17,14 @@
 const STORED(Drain) *domain_find_drain(const struct domain *domain,
                                        const struct cluster_attribute *attribute);
 
+/* The order of drains in a record: by scope, then name; like strcmp. */
+int drain_order(const char *scope, const char *name, const char *other_scope,
+                const char *other_name);
+int drain_compare(const STORED(Drain) *drain, const char *scope, const char *name);
+/* The one of a thing in such a list; NULL: there is none. */
+STORED(Drain) *drains_search(STORED(Drain) *const *drains, size_t count, const char *scope,
+                             const char *name);
+
 /* A marker that a shard has to write. */
 struct drain_marker {
     const char *scope, *name; /* both "": the domain itself */

@@ -402,3 +402,54 @@ TEST(drain, that_ends_is_news_to_all_who_wait_but_no_failover, "F-026", "F-029")
     EXPECT_EQ(VERSION_OF(west), 1);
     EXPECT(west.decision.failover == NULL);
 }
+
+/* --- many at once ---- */
+
+/* "city.00000:east,city.00001:east,…" */
+static const char *
+many(size_t count, const char *cluster, struct arena *arena)
+{
+    size_t each = strlen("city.00000:,") + strlen(cluster), length = 0;
+    char *text = arena_zalloc(arena, count * each + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *one = arena_format(arena, "city.%05zu:%s,", i, cluster);
+        memcpy(text + length, one, each);
+        length += each;
+    }
+    text[length - 1] = '\0';
+    return text;
+}
+
+/* How many bytes it takes to let so many attributes drain in west, and to hear of that in east. */
+static size_t
+cost_of(size_t count)
+{
+    scoped(arena_drop) struct arena *texts = arena_new(0);
+    FIXTURE(orders, EAST, many(count, "east", texts));
+    FIXTURE(source, EAST, many(count, "east", texts));
+    stand_in(&orders, WEST);
+    API(FailoverDomainRequest) *request = sample_failover(NULL, many(count, "west", texts), texts);
+    request->failover_timeout = presence_make_duration(texts, TIMEOUT_S);
+    struct arena *kept = orders.arena;
+    scoped(arena_drop) struct arena *counted = arena_new(0);
+    orders.arena = counted;
+    EXPECT_OK(failover_request(&orders, request));
+    adopt(&orders);
+    orders.arena = kept;
+    EXPECT_EQ(RECORD_OF(orders)->n_drains, count);
+    const ADMIN(DomainTaskAttributes) *message = message_of(&orders);
+    kept = source.arena;
+    source.arena = counted;
+    hear(&source, message, "west");
+    source.arena = kept;
+    EXPECT_EQ(RECORD_OF(source)->n_drains, count);
+    source.decision = (struct domain_decision){0};
+    return arena_footprint(counted);
+}
+
+/* Ten times as many attributes cost ten times as much, not a hundred times. */
+TEST(drain, of_thousands_of_attributes_is_decided_in_one_walk)
+{
+    size_t few = cost_of(500), thousands = cost_of(5000);
+    EXPECT(thousands < 20 * few);
+}

@@ -309,6 +309,57 @@ TEST(drains, of_an_older_version_count_for_nothing, "F-030", "F-037")
     sites_play(play_superseded);
 }
 
+/* It stops before it has entered how the drain ended; then it is there, and told. */
+static void
+expect_end_found(struct sites *sites, STORED(DrainEnd) end)
+{
+    EXPECT_EQ(count_rows(sites), 3); /* of two shards, and that it is over */
+    sites_reopen(sites, WEST);
+    sleep_for(sites, NS_PER_MS);
+    struct domain_failovers found;
+    const struct domain *domain = orders_in(sites_at(sites, WEST));
+    const STORED(FailoverRecord) *entry = NULL;
+    for (int site = WEST; site >= EAST; site--) {
+        EXPECT_OK(domains_list_failovers(sites_at(sites, site), domain->id, (struct slice){0}, 10,
+                                         sites->arena, &found));
+        for (size_t i = 0; i < found.count; i++)
+            entry = found.failover[i]->failover_version == 1 ? found.failover[i] : entry;
+        EXPECT(entry != NULL);
+        EXPECT_EQ(entry->n_outcomes, 1);
+        EXPECT_EQ(entry->outcomes[0]->end, end);
+        EXPECT_EQ(entry->outcomes[0]->n_missing, 2 * (SHARDS - 1));
+        sites_feed(sites, WEST);
+    }
+    EXPECT_EQ(count_rows(sites), 0);
+}
+
+static void
+play_forced_and_gone(struct sites *sites)
+{
+    begin_first(sites);
+    sites_feed(sites, WEST);
+    note(sites, 0);
+    sites_failover(sites, WEST, "orders", WEST);
+    expect_end_found(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+}
+
+static void
+play_superseded_and_gone(struct sites *sites)
+{
+    begin_first(sites);
+    sites_feed(sites, WEST);
+    note(sites, 0);
+    sites_failover(sites, EAST, "orders", EAST);
+    sites_feed(sites, EAST);
+    expect_end_found(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_SUPERSEDED);
+}
+
+TEST(drains, that_something_else_ended_say_how_after_a_crash_in_between)
+{
+    sites_play(play_forced_and_gone);
+    sites_play(play_superseded_and_gone);
+}
+
 /* --- what is left behind ---- */
 
 static void

@@ -2,10 +2,10 @@
  *
  * What is at stake: the others do not fill their stores for it, and when it is back it has what
  * they have, though nobody can tell it step by step. A cluster that cannot read runs, as Cadence's,
- * finds everything that was kept. */
+ * finds everything that was kept. Markers of a graceful failover that were dropped come again. */
 #include <stdlib.h>
 
-#include "sim/script.h"
+#include "sim/script_drain.h"
 
 #define FLOWS 12
 
@@ -130,4 +130,56 @@ kept_for_cadence(struct script *script)
 TEST(away, changes_for_a_cluster_that_cannot_read_runs_are_kept)
 {
     script_play(3, 0, kept_for_cadence);
+}
+
+/* --- a domain drains meanwhile ---- */
+
+#define SOURCE  0
+#define TARGET  1
+#define TIMEOUT 300 /* seconds: nothing may come to this */
+
+static const char one_row[] = "history.replicationRowsMax:\n- value: 1\n";
+
+/* Every run has a decision that is started, and a signal that waits for its end: these become rows
+ * when the domain drains, and there are more of them than are kept. */
+static void
+keep_busy(struct script *script)
+{
+    for (unsigned i = 0; i < FLOWS; i++)
+        script_start(script, SOURCE, name_of(script, i));
+    for (unsigned i = 0; i < FLOWS; i++)
+        EXPECT(script_poll(script, SOURCE, WITHIN) != NULL);
+    for (unsigned i = 0; i < FLOWS; i++)
+        EXPECT_OK(script_signal(script, SOURCE, name_of(script, i), "late"));
+    script_sleep(script, 5 * NS_PER_S); /* the others have what there is */
+}
+
+static void
+drain_to_one_away(struct script *script)
+{
+    keep_busy(script);
+    uint64_t dropped = marked(script, "replication_rows_dropped");
+    int64_t begin = clock_monotonic();
+    script_begin_drain(script, TARGET, TIMEOUT);
+    script_part(script); /* the third cluster tells the source of it */
+    while (marked(script, "replication_rows_dropped") == dropped)
+        script_sleep(script, NS_PER_S);
+    EXPECT_EQ(marked(script, "drain_complete"), 0);
+    script_heal(script);
+    while (marked(script, "drain_complete") + marked(script, "drain_timed_out") == 0)
+        script_sleep(script, NS_PER_S);
+    EXPECT_EQ(marked(script, "drain_timed_out"), 0);
+    EXPECT(clock_monotonic() < begin + TIMEOUT / 2 * NS_PER_S);
+    EXPECT(marked(script, "markers_repeated") > 0);
+    for (unsigned i = 0; i < FLOWS; i++) { /* what was before the markers is there */
+        API(History) *history = script_history(script, TARGET, name_of(script, i), "");
+        EXPECT_EQ(script_count_signals(history, "late"), 1);
+        EXPECT_OK(script_signal(script, TARGET, name_of(script, i), "after"));
+    }
+}
+
+TEST(away, a_domain_drains_to_a_cluster_that_has_to_read_the_runs)
+{
+    script_play_on(
+        &(struct script_stage){.clusters = 3, .dynamic = one_row, .run = drain_to_one_away});
 }

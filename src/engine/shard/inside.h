@@ -605,6 +605,10 @@ void markers_note(const struct tenure *tenure, STORED(ShardRecord) *record, stru
 /* A change of a domain is being handled: markers that it makes due, if it moved since that
  * notification version, are part of the record from now on. */
 void markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before);
+/* Those that a cluster waits for are put once more. No yield. Errors: as of a step, nothing was
+ * done. */
+must_use struct error *markers_repeat(struct tenure *tenure, const struct cluster *target,
+                                      struct arena *arena);
 /* Is one of the domain due? */
 bool markers_has(const struct tenure *tenure, const char *domain_id);
 /* Puts those that were heard of up to `order`, behind all that was submitted, and they are due no

@@ -8,9 +8,13 @@
  * due or in the rows; who takes the shard goes on with those that are due, and finds out from the
  * log of the domains which of them the last owner never heard of.
  *
+ * Rows for a cluster that is away for too long are dropped, and markers with them. It reads the
+ * runs instead, and goes on behind those rows: the markers that it waits for are put once more,
+ * behind all that it reads.
+ *
  * A marker says nothing any more when what moved has moved again: it is dropped. One may be put
- * twice, if an attribute of the same domain moves before the drain is over: for those who count
- * them that is the same one. */
+ * twice, also if an attribute of the same domain moves before the drain is over: for those who
+ * count them that is the same one. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "domain/drain.h"
@@ -18,6 +22,8 @@
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
+
+#define PAGE_DOMAINS 256
 
 void
 markers_init(struct tenure *tenure)
@@ -109,19 +115,21 @@ markers_note(const struct tenure *tenure, STORED(ShardRecord) *record, struct ar
             make_stored(list_entry(node, struct marker, node), arena);
 }
 
-void
-markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before)
+/* Markers of a domain for one cluster, or for whichever waits for them (NULL). */
+static void
+add_due(struct tenure *tenure, const struct domain *domain, const struct cluster *target)
 {
     const struct shard_options *options = &tenure->shard->options;
-    /* The version that the failover found. */
-    if ((uint64_t)domain->record->failover_notification_version < before ||
-        domain->record->n_drains == 0 ||
+    if (domain->record->n_drains == 0 ||
         !dynamic_flag(options->dynamic, DYNAMIC_GRACEFUL_FAILOVER, NULL))
         return;
     scoped(arena_drop) struct arena *arena = arena_new(0);
     struct drain_marker *markers;
     size_t count = domain_markers_due(domain, options->group, arena, &markers);
     for (size_t i = 0; i < count; i++) {
+        if (target != NULL &&
+            cluster_group_of_version(options->group, markers[i].failover_version) != target)
+            continue;
         STORED(FailoverMarker) *due = message_new(arena, STORED_TYPE(failover_marker));
         due->domain_id = (char *)domain->id;
         due->scope = (char *)markers[i].scope;
@@ -131,6 +139,39 @@ markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before
         add_marker(tenure, due);
         mark("marker_due");
     }
+}
+
+void
+markers_hear(struct tenure *tenure, const struct domain *domain, uint64_t before)
+{
+    /* The version that the failover found. */
+    if ((uint64_t)domain->record->failover_notification_version >= before)
+        add_due(tenure, domain, NULL);
+}
+
+struct error *
+markers_repeat(struct tenure *tenure, const struct cluster *target, struct arena *arena)
+{
+    struct domain *found[PAGE_DOMAINS];
+    size_t count = 0;
+    struct error *err = view_catch_up(tenure, arena);
+    if (err == NULL && !writer_has_room(tenure->writer))
+        err = error_new(arena, ERR_UNAVAILABLE, "too many changes are waiting");
+    if (err != NULL)
+        return err;
+    do {
+        const char *last = count == 0 ? "" : found[count - 1]->name;
+        count = domains_list(tenure->shard->options.domains, last, found, PAGE_DOMAINS);
+        for (size_t i = 0; i < count; i++)
+            add_due(tenure, found[i], target);
+    } while (count == PAGE_DOMAINS);
+    if (list_is_empty(&tenure->markers.due))
+        return NULL;
+    mark("markers_repeated");
+    tenure->is_record_due = true;
+    tenure_submit(tenure, tenure_batch(tenure, arena));
+    markers_resume(tenure);
+    return NULL;
 }
 
 bool

@@ -61,6 +61,24 @@ list_run(struct shard *shard, const struct cluster *cluster, const struct row *s
     return err != NULL && err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
 }
 
+/* What the cluster waits for may be among what was dropped: it comes once more, behind that. */
+static struct error *
+repeat_markers(struct shard *shard, const struct cluster *cluster, struct arena *arena)
+{
+    struct tenure *tenure;
+    struct error *err = tenure_enter(shard, 0, arena, &tenure);
+    if (err != NULL)
+        return err;
+    NO_YIELD
+    {
+        err = markers_repeat(tenure, cluster, arena);
+    }
+    if (err == NULL) /* that they are due is durable: who takes the shard puts them */
+        err = tenure_wait(tenure, writer_newest(tenure->writer), arena);
+    tenure_leave(tenure);
+    return err;
+}
+
 struct error *
 shard_list_runs(struct shard *shard, const struct cluster *cluster, struct slice from,
                 size_t count_max, struct arena *arena, struct listed_runs *listed)
@@ -72,7 +90,9 @@ shard_list_runs(struct shard *shard, const struct cluster *cluster, struct slice
                         .rows_max = count_max,
                         .bytes_max = (size_t)1 << 20};
     *listed = (struct listed_runs){0};
-    struct error *err = store_scan(shard->options.store, &scan, arena, &rows);
+    struct error *err = from.length == 0 ? repeat_markers(shard, cluster, arena) : NULL;
+    if (err == NULL)
+        err = store_scan(shard->options.store, &scan, arena, &rows);
     if (err != NULL)
         return err;
     listed->runs = arena_zalloc(arena, rows.count + 1, sizeof listed->runs[0]);
