@@ -1,100 +1,191 @@
-/* decide_told.c - what other clusters tell of graceful failovers, merged into a record. See
- * decide_common.h.
- *
- * Messages come late, twice and by third clusters, and a domain may have thousands of attributes
- * that drain: each list is walked once. */
-#include "base/check.h"
-#include "domain/decide_common.h"
+/* decide_told.c - what a message of another cluster says, read and checked. See decide_told.h. */
+#include "domain/decide_told.h"
+
+#include <string.h>
+
 #include "domain/drain.h"
+#include "wire/message.h"
+#include "wire/presence.h"
 
-/* The versions that moved a domain and its attributes to where they are. */
-struct known {
-    int64_t own;
-    struct attributes attributes;
-};
-
-static struct known
-known_of(const STORED(DomainRecord) *record, struct arena *arena)
+static struct error *
+check_version(const char *cluster_name, int64_t failover_version, const struct merge *merge)
 {
-    return (struct known){domain_record_moved_version(record),
-                          attributes_read(record->domain->active_clusters, arena)};
+    const struct cluster_group *group = merge->rules->group;
+    const struct cluster *cluster = cluster_group_find(group, cluster_name);
+    if (cluster == NULL)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s is active in cluster '%s', which is not in the cluster group "
+                         "of this cluster.",
+                         merge->task->domain->name, cluster_name);
+    if (cluster_group_of_version(group, failover_version) != cluster)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s: failover version %lld does not belong to cluster %s; do all "
+                         "clusters of the group have the same clusterGroupMetadata?",
+                         merge->task->domain->name, (long long)failover_version, cluster_name);
+    return NULL;
 }
 
-static struct known
-known_by_sender(const struct told_drains *told, struct arena *arena)
+static struct error *
+check_content(const struct merge *merge)
 {
-    return (struct known){told->moved_version,
-                          attributes_read(told->domain->active_clusters, arena)};
+    const API(Domain) *domain = merge->task->domain;
+    if (domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED) &&
+        domain->status != API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_DEPRECATED))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s has a status that no domain has: %d.",
+                         domain->name, domain->status);
+    struct error *err =
+        check_version(domain->active_cluster_name, merge->task->failover_version, merge);
+    struct attributes attributes = attributes_read(domain->active_clusters, merge->arena);
+    for (size_t i = 0; err == NULL && i < attributes.count; i++)
+        err = check_version(attributes.all[i].cluster_name, attributes.all[i].failover_version,
+                            merge);
+    return err;
+}
+
+struct error *
+told_check_form(const struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    if (task->domain_operation < ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_CREATE) ||
+        task->domain_operation > ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message has an operation that is not known: %d.",
+                         task->domain_operation);
+    if (task->domain == NULL || task->domain->name[0] == '\0')
+        return error_new(merge->arena, ERR_BAD_REQUEST, "The message names no domain.");
+    bool deletes = task->domain_operation == ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE);
+    if (deletes)
+        return NULL;
+    if (task->id[0] == '\0')
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s does not have its id.", task->domain->name);
+    return check_content(merge);
+}
+
+static struct error *
+read_failover(struct merge *merge)
+{
+    struct slice bytes = presence_read_bytes(merge->task->failover_record);
+    if (bytes.length == 0)
+        return NULL;
+    struct error *err =
+        message_decode(merge->arena, STORED_TYPE(failover_record), bytes, &merge->told);
+    if (err != NULL)
+        return error_wrap(err, "failover_record");
+    const STORED(FailoverRecord) *told = merge->told;
+    if (told->id[0] == '\0' || strcmp(told->domain_id, merge->task->id) != 0 ||
+        told->failover_version < 0)
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "The message about domain %s tells a failover that is none of it.",
+                         merge->task->domain->name);
+    return NULL;
+}
+
+/* Reads which version moved the domain to where the source has it: of another make, its newest. */
+static struct error *
+read_moved(struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    const struct cluster_group *group = merge->rules->group;
+    struct maybe_int64 told = presence_read_int64(task->moved_version);
+    merge->moved_version = told.is_set ? told.value : task->failover_version;
+    if (merge->moved_version > task->failover_version ||
+        cluster_group_of_version(group, merge->moved_version) !=
+            cluster_group_of_version(group, task->failover_version))
+        return error_new(merge->arena, ERR_BAD_REQUEST,
+                         "Domain %s: version %lld cannot have moved what has failover version "
+                         "%lld.",
+                         task->domain->name, (long long)merge->moved_version,
+                         (long long)task->failover_version);
+    return NULL;
+}
+
+static int
+archival_status(int status)
+{
+    return status == 0 ? (int)API_VALUE(ARCHIVAL_STATUS__ARCHIVAL_STATUS_DISABLED) : status;
+}
+
+API(Domain) *
+told_domain(const struct merge *merge)
+{
+    API(Domain) *domain = arena_make(merge->arena, API(Domain));
+    *domain = *merge->task->domain;
+    domain->id = merge->task->id;
+    domain->is_global_domain = true; /* others are not replicated */
+    domain->failover_version = merge->task->failover_version;
+    domain->failover_info = NULL;
+    domain->history_archival_status = archival_status(domain->history_archival_status);
+    domain->visibility_archival_status = archival_status(domain->visibility_archival_status);
+    struct attributes attributes = attributes_read(domain->active_clusters, merge->arena);
+    domain->active_clusters = attributes_write(&attributes, merge->arena);
+    return domain;
+}
+
+/* A cluster of another make tells by one number that the domain itself drains. */
+static void
+read_plain_drain(struct merge *merge)
+{
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    const struct cluster *source =
+        cluster_group_of_version(merge->rules->group, task->previous_failover_version);
+    if (task->previous_failover_version < 0 || source == NULL ||
+        task->previous_failover_version >= task->failover_version)
+        return;
+    STORED(Drain) *drain = message_new(merge->arena, STORED_TYPE(drain));
+    drain->source_cluster = (char *)source->name;
+    drain->failover_version = task->failover_version;
+    drain->previous_failover_version = task->previous_failover_version;
+    drain->waits_for = arena_zalloc(merge->arena, 1, sizeof *drain->waits_for);
+    drain->waits_for[drain->n_waits_for++] = drain->source_cluster;
+    merge->drains.drains[merge->drains.count++] = drain;
 }
 
 static bool
-is_of_domain(const STORED(Drain) *drain)
+is_sound(const STORED(Drain) *drain)
 {
-    return drain->scope[0] == '\0' && drain->name[0] == '\0';
+    bool has_scope = drain->scope[0] != '\0', has_name = drain->name[0] != '\0';
+    return has_scope == has_name && drain->previous_failover_version >= 0 &&
+           drain->failover_version > drain->previous_failover_version;
 }
 
-/* The version of what the drain moves; -1: there is no such attribute. */
-static int64_t
-version_of(const struct known *known, const STORED(Drain) *drain)
+/* Reads what the message tells of graceful failovers that are under way. */
+static struct error *
+read_drains(struct merge *merge)
 {
-    if (is_of_domain(drain))
-        return known->own;
-    const struct attribute *found = attributes_find(&known->attributes, drain->scope, drain->name);
-    return found == NULL ? -1 : found->failover_version;
-}
-
-/* Ours: those that a newer version made void go, and those that the others know to be over. */
-static bool
-drop_void(const STORED(DomainRecord) *before, const struct told_drains *told, struct arena *arena,
-          STORED(DomainRecord) *record)
-{
-    struct known then = known_of(before, arena), now = known_of(record, arena);
-    struct known theirs = known_by_sender(told, arena);
-    struct drain_change *gone = arena_zalloc(arena, before->n_drains + 1, sizeof *gone);
-    size_t count = 0;
-    for (size_t i = 0; i < before->n_drains; i++) {
-        const STORED(Drain) *ours = before->drains[i];
-        const STORED(Drain) *same =
-            drains_search(told->drains, told->count, ours->scope, ours->name);
-        bool goes_on = same != NULL && same->failover_version == ours->failover_version;
-        /* Only the target ends it: there, what others do not know yet is not over. */
-        bool is_over = ours->end_time == 0 && told->is_complete && same == NULL &&
-                       version_of(&theirs, ours) == version_of(&then, ours);
-        bool is_void = version_of(&now, ours) > version_of(&then, ours) && !goes_on;
-        if (is_void || is_over)
-            gone[count++] = (struct drain_change){.scope = ours->scope, .name = ours->name};
+    const ADMIN(DomainTaskAttributes) *task = merge->task;
+    merge->drains = (struct told_drains){
+        .domain = told_domain(merge),
+        .moved_version = merge->moved_version,
+        .drains = arena_zalloc(merge->arena, task->n_drains + 1, sizeof(STORED(Drain) *)),
+        .is_complete = task->tells_failovers,
+    };
+    if (!task->tells_failovers)
+        read_plain_drain(merge);
+    for (size_t i = 0; i < task->n_drains; i++) {
+        STORED(Drain) *drain = NULL;
+        struct error *err = message_decode(merge->arena, STORED_TYPE(drain),
+                                           presence_read_bytes(task->drains[i]), &drain);
+        if (err != NULL)
+            return error_wrap(err, "drains");
+        size_t count = merge->drains.count;
+        bool is_ordered = count == 0 || drain_compare(merge->drains.drains[count - 1], drain->scope,
+                                                      drain->name) < 0;
+        if (!is_sound(drain) || !is_ordered)
+            return error_new(merge->arena, ERR_BAD_REQUEST,
+                             "The message about domain %s tells a graceful failover that is none.",
+                             task->domain->name);
+        merge->drains.drains[merge->drains.count++] = drain;
     }
-    return decide_change_drains(record, gone, count, arena) > 0;
+    return NULL;
 }
 
-bool
-decide_merge_drains(const STORED(DomainRecord) *before, const struct told_drains *told,
-                    struct arena *arena, STORED(DomainRecord) *record)
+struct error *
+told_read(struct merge *merge)
 {
-    bool has_dropped = before != NULL && drop_void(before, told, arena, record);
-    struct known then = {0}, now = known_of(record, arena);
-    struct known made = known_by_sender(told, arena);
-    struct drain_change *begun = arena_zalloc(arena, told->count + 1, sizeof *begun);
-    size_t count = 0;
-    if (before != NULL)
-        then = known_of(before, arena);
-    for (size_t i = 0; i < told->count; i++) {
-        STORED(Drain) *theirs = told->drains[i];
-        int64_t old = before == NULL ? -1 : version_of(&then, theirs);
-        int64_t new = version_of(&now, theirs);
-        const STORED(Drain) *ours =
-            drains_search(record->drains, record->n_drains, theirs->scope, theirs->name);
-        bool is_known = ours != NULL && ours->failover_version == theirs->failover_version;
-        if (is_known || new <= old || new != version_of(&made, theirs) ||
-            theirs->failover_version > new)
-            continue; /* known, or it came too late */
-        int64_t shown = old >= 0 && is_of_domain(theirs) ? before->domain->failover_version : old;
-        if (old >= 0 && shown != theirs->previous_failover_version)
-            continue; /* it drains what had moved before: what comes from here is not all */
-        check(theirs->failover_version > theirs->previous_failover_version);
-        theirs->end_time = 0;
-        begun[count++] = (struct drain_change){theirs->scope, theirs->name, theirs};
-    }
-    decide_change_drains(record, begun, count, arena);
-    return has_dropped || count > 0;
+    struct error *err = read_moved(merge);
+    if (err == NULL)
+        err = read_failover(merge);
+    return err != NULL ? err : read_drains(merge);
 }
