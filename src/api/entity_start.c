@@ -2,6 +2,7 @@
 #include "api/entity.h"
 #include "api/inside.h"
 #include "base/json.h"
+#include "engine/command/command.h"
 #include "entity/types.h"
 #include "fiber/mark.h"
 #include "wire/maps.h"
@@ -60,11 +61,13 @@ make_policy(const char *type, const char *key, struct arena *arena)
     return policy;
 }
 
+/* Is there a row that need not be made? A deleted one is left as it is where unknown keys are
+ * refused: a run that it has may be signalled, and whoever finds none refuses the start. */
 static bool
-is_known(const struct api *api, const char *type, const char *key)
+is_known(const struct api *api, const struct entity_type *type, const char *key)
 {
-    const struct entity *entity = domains_find_entity(api->options.domains, type, key);
-    return entity != NULL && !entity->is_deleted;
+    const struct entity *entity = domains_find_entity(api->options.domains, type->name, key);
+    return entity != NULL && (!entity->is_deleted || !type->creates);
 }
 
 static struct error *
@@ -83,10 +86,10 @@ need_row(struct rpc_call *call, const struct entity_type *type, const char *key)
 {
     struct api *api = api_of(call);
     const char *region = api->options.group->current->region;
-    if (is_known(api, type->name, key))
+    if (is_known(api, type, key))
         return NULL;
     struct error *err = entity_learn(api, type->name, key, call->arena);
-    if (err != NULL || is_known(api, type->name, key))
+    if (err != NULL || is_known(api, type, key))
         return err;
     if (!type->creates)
         return refuse_key(type, key, call->arena);
@@ -169,13 +172,23 @@ choose_for_child(struct rpc_call *call, const char *domain_name,
                  API(StartChildWorkflowExecutionDecisionAttributes) *wish)
 {
     const char *target = wish->domain[0] == '\0' ? domain_name : wish->domain;
-    if (wish->active_cluster_selection_policy != NULL)
-        return learn_policy(call, target, wish->active_cluster_selection_policy);
+    bool has_policy = wish->active_cluster_selection_policy != NULL;
     struct error *err =
-        read_header(call, target, wish->header, &wish->active_cluster_selection_policy);
-    if (wish->active_cluster_selection_policy != NULL)
+        has_policy
+            ? learn_policy(call, target, wish->active_cluster_selection_policy)
+            : read_header(call, target, wish->header, &wish->active_cluster_selection_policy);
+    if (err != NULL || wish->active_cluster_selection_policy == NULL)
+        return err;
+    if (!has_policy)
         mark("entity_chosen_for_child");
-    return err;
+    struct domains *domains = api_of(call)->options.domains;
+    const struct domain *domain = domains_find_name(domains, target);
+    struct cluster_attribute attribute =
+        cluster_attribute_of(wish->active_cluster_selection_policy);
+    if (domain == NULL || domains_takes_runs(domains, domain, &attribute))
+        return NULL;
+    return error_new(call->arena, ERR_BAD_REQUEST, DELETED_ENTITY_FAULT, attribute.name,
+                     attribute.scope);
 }
 
 struct error *

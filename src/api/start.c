@@ -149,13 +149,19 @@ check_queue(const struct call_domain *domain, struct arena *arena)
 
 /* Nobody could be told later. */
 static struct error *
-check_attribute(const struct admitted *admitted, struct arena *arena)
+check_attribute(struct rpc_call *call, const struct admitted *admitted)
 {
+    const struct domains *domains = api_of(call)->options.domains;
+    const struct domain *domain = admitted->domain.domain;
     struct cluster_attribute attribute =
         cluster_attribute_of(admitted->command.request->active_cluster_selection_policy);
-    if (domain_find_active(admitted->domain.domain, &attribute).status != ACTIVE_UNKNOWN_ATTRIBUTE)
-        return NULL;
-    return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+    if (domains_active_run(domains, domain, &attribute, -1).status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return error_new(call->arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+    bool may_signal = admitted->command.signal != NULL; /* a run that it has */
+    if (!may_signal && !domains_takes_runs(domains, domain, &attribute))
+        return error_new(call->arena, ERR_BAD_REQUEST, DELETED_ENTITY_FAULT, attribute.name,
+                         attribute.scope);
+    return NULL;
 }
 
 static struct error *
@@ -163,7 +169,7 @@ accept_start(struct rpc_call *call, struct admitted *admitted)
 {
     struct error *err = check_queue(&admitted->domain, call->arena);
     if (err == NULL)
-        err = check_attribute(admitted, call->arena);
+        err = check_attribute(call, admitted);
     if (err == NULL)
         err = engine_accept(api_of(call)->options.engine, admitted->domain.id, &admitted->command,
                             call->arena);

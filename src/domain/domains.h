@@ -154,6 +154,10 @@ size_t domains_entity_room(const struct domains *domains);
 struct active_cluster domains_active_run(const struct domains *domains, const struct domain *domain,
                                          const struct cluster_attribute *attribute,
                                          int64_t last_version);
+/* May clients start new runs that belong to the attribute? Not to an entity that was deleted; those
+ * that it has go on, and so do their children. No yield. */
+bool domains_takes_runs(const struct domains *domains, const struct domain *domain,
+                        const struct cluster_attribute *attribute);
 /* Writes rows, in the order given, each named once; 500 of them become durable together. From any
  * loop; yields. Errors: as entity_decide; the store's. */
 must_use struct error *domains_set_entities(struct domains *domains,

@@ -193,15 +193,32 @@ active_by_writer(const struct domain *domain, const struct cluster_attribute *at
         .status = ACTIVE_ELSEWHERE, .cluster_name = writer->name, .failover_version = last_version};
 }
 
+/* Do runs of the attribute go where an entity is? */
+static bool
+is_followed(const struct domain *domain, const struct cluster_attribute *attribute)
+{
+    return attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
+           domain_resolves_entities(domain, attribute->scope) &&
+           strcmp(attribute->scope, SCOPE_REGION) != 0;
+}
+
+bool
+domains_takes_runs(const struct domains *domains, const struct domain *domain,
+                   const struct cluster_attribute *attribute)
+{
+    const struct entity *entity =
+        is_followed(domain, attribute)
+            ? domains_find_entity(domains, attribute->scope, attribute->name)
+            : NULL;
+    return entity == NULL || !entity->is_deleted;
+}
+
 struct active_cluster
 domains_active_run(const struct domains *domains, const struct domain *domain,
                    const struct cluster_attribute *attribute, int64_t last_version)
 {
     const struct cluster_group *group = domains->options.group;
-    bool is_followed = attribute != NULL && attribute->scope != NULL && attribute->name != NULL &&
-                       domain_resolves_entities(domain, attribute->scope) &&
-                       strcmp(attribute->scope, SCOPE_REGION) != 0;
-    if (!is_followed)
+    if (!is_followed(domain, attribute))
         return domain_active_run(domain, attribute, last_version, group);
     const struct entity *entity = domains_find_entity(domains, attribute->scope, attribute->name);
     return entity != NULL ? entity_active(entity, domain, group)

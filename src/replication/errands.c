@@ -1,5 +1,5 @@
-/* errands.c - see errands.h. Most workflows ask those of their own cluster: each message that does
- * not has a connection of its own. */
+/* errands.c - see errands.h. Connections stay (peer.h): workflows of two homes may have much to say
+ * to each other. */
 #include "replication/errands.h"
 
 #include "fiber/clock.h"
@@ -17,17 +17,15 @@ send_errand(void *context, const char *name, const STORE_API(RunErrandRequest) *
 {
     const struct reapply_sender *sender = context;
     const struct cluster *cluster = cluster_group_find(sender->group, name);
-    if (cluster == NULL || cluster->rpc_address[0] == '\0')
+    if (cluster == NULL || cluster == sender->group->current || cluster->rpc_address[0] == '\0')
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s has no address.", name);
-    const struct peer_ways ways = {sender->group, sender->tls, sender->tokens};
-    struct grpc_client *client = peer_client_new(&ways, cluster);
+    struct grpc_client *client = peer_clients_find(sender->clients, cluster);
     int64_t deadline = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;
     fiber_set_deadline(latest < deadline ? latest : deadline);
     struct error *err =
         rpc_client_call(client, PATH, &request->base, arena,
                         &cadenza__admin__v1__run_errand_response__descriptor, response);
     fiber_set_deadline(deadline);
-    grpc_client_free(client);
     return err;
 }
 

@@ -2,10 +2,19 @@
 #include "replication/peer.h"
 
 #include "base/check.h"
+#include "base/memory.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "fiber/loop.h"
+#include "fiber/mark.h"
 #include "rpc/client.h"
 
-struct grpc_client *
-peer_client_new(const struct peer_ways *ways, const struct cluster *cluster)
+/* How long what goes over a kept connection waits for a peer that has vanished, and again for its
+ * answer to a ping. */
+#define KEPT_KEEPALIVE (2 * NS_PER_S)
+
+static struct grpc_client *
+client_new(const struct peer_ways *ways, const struct cluster *cluster, int64_t keepalive)
 {
     size_t index = (size_t)(cluster - ways->group->clusters);
     check(index < ways->group->count && cluster != ways->group->current);
@@ -14,7 +23,79 @@ peer_client_new(const struct peer_ways *ways, const struct cluster *cluster)
     struct rpc_caller caller = {.caller = "cadence-xdc-client",
                                 .caller_type = "internal",
                                 .live_token = ways->tokens == NULL ? NULL : ways->tokens[index],
-                                .server_name = has_name ? server_name : NULL};
+                                .server_name = has_name ? server_name : NULL,
+                                .keepalive = keepalive};
     return rpc_client_new(cluster->rpc_address, ways->tls == NULL ? NULL : ways->tls[index],
                           &caller);
+}
+
+struct grpc_client *
+peer_client_new(const struct peer_ways *ways, const struct cluster *cluster)
+{
+    return client_new(ways, cluster, 0);
+}
+
+/* --- clients that stay ---- */
+
+struct peer_clients {
+    struct peer_ways ways;
+    unsigned loops;
+    struct grpc_client *all[]; /* by loop, then by cluster of the group; NULL: none yet */
+};
+
+struct peer_clients *
+peer_clients_new(const struct peer_ways *ways)
+{
+    size_t count = loop_count() * ways->group->count;
+    struct peer_clients *clients =
+        memory_zalloc(1, sizeof *clients + count * sizeof clients->all[0]);
+    clients->ways = *ways;
+    clients->loops = loop_count();
+    return clients;
+}
+
+/* Those of this loop, which alone touches them. */
+static struct grpc_client **
+clients_here(struct peer_clients *clients)
+{
+    unsigned loop = loop_index(loop_self());
+    check(loop < clients->loops);
+    return &clients->all[loop * clients->ways.group->count];
+}
+
+struct grpc_client *
+peer_clients_find(struct peer_clients *clients, const struct cluster *cluster)
+{
+    struct grpc_client **client = &clients_here(clients)[cluster - clients->ways.group->clusters];
+    if (*client == NULL) {
+        mark("peer_client_kept");
+        *client = client_new(&clients->ways, cluster, KEPT_KEEPALIVE);
+    }
+    return *client;
+}
+
+static void
+free_here(void *argument)
+{
+    struct peer_clients *clients = argument;
+    struct grpc_client **here = clients_here(clients);
+    for (size_t i = 0; i < clients->ways.group->count; i++) {
+        struct grpc_client *client = here[i];
+        here[i] = NULL;
+        if (client != NULL)
+            grpc_client_free(client);
+    }
+}
+
+void
+peer_clients_free(struct peer_clients *clients)
+{
+    if (clients == NULL)
+        return;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (unsigned i = 0; i < clients->loops; i++) {
+        while (loop_call(loop_at(i), free_here, clients, arena) != NULL)
+            fiber_yield(); /* its mailbox is full, for the moment */
+    }
+    memory_free(clients);
 }

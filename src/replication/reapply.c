@@ -1,4 +1,4 @@
-/* reapply.c - see reapply.h. A divergence is rare: each message has a connection of its own. */
+/* reapply.c - see reapply.h. */
 #include "replication/reapply.h"
 
 #include "engine/foreign.h"
@@ -38,10 +38,9 @@ send_events(void *context, const struct reapply_message *message, struct arena *
 {
     const struct reapply_sender *sender = context;
     const struct cluster *cluster = cluster_group_find(sender->group, message->cluster);
-    if (cluster == NULL || cluster->rpc_address[0] == '\0')
+    if (cluster == NULL || cluster == sender->group->current || cluster->rpc_address[0] == '\0')
         return error_new(arena, ERR_UNAVAILABLE, "Cluster %s has no address.", message->cluster);
-    const struct peer_ways ways = {sender->group, sender->tls, sender->tokens};
-    struct grpc_client *client = peer_client_new(&ways, cluster);
+    struct grpc_client *client = peer_clients_find(sender->clients, cluster);
     ADMIN(ReapplyEventsRequest) *request = make_request(message, arena);
     ADMIN(ReapplyEventsResponse) *response = NULL;
     int64_t deadline = fiber_deadline(), latest = clock_monotonic() + CALL_TIMEOUT;
@@ -49,7 +48,6 @@ send_events(void *context, const struct reapply_message *message, struct arena *
     struct error *err = rpc_client_call(client, PATH, &request->base, arena,
                                         ADMIN_TYPE(reapply_events_response), &response);
     fiber_set_deadline(deadline);
-    grpc_client_free(client);
     mark(err == NULL ? "lost_events_told_peer" : "lost_events_not_told");
     return err;
 }

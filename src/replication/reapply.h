@@ -5,14 +5,11 @@
 
 #include "cluster/group.h"
 #include "engine/engine.h"
-#include "net/client.h"
+#include "replication/peer.h"
 
 struct reapply_sender {
     const struct cluster_group *group;
-    struct tls *const
-        *tls; /* towards each cluster of the group, in its order; NULL: plain to all */
-    const struct grpc_live_header *const
-        *tokens; /* shown to each, in the same order, NULL where there is none; NULL: none to all */
+    struct peer_clients *clients; /* outlive the sender */
 };
 /* The port of the engine; the sender outlives it. */
 struct reapply_port reapply_port_of(struct reapply_sender *sender);

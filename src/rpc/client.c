@@ -30,7 +30,8 @@ rpc_client_new(const char *address, struct tls *tls, const struct rpc_caller *ca
         .address = address,
         .tls = tls,
         .server_name = caller->server_name,
-        .keepalive = 10 * NS_PER_S, /* the peers are ours and do not mind */
+        /* the peers are ours and do not mind */
+        .keepalive = caller->keepalive > 0 ? caller->keepalive : 10 * NS_PER_S,
         .headers = headers,
         .header_count = count,
         .live_header = caller->live_token,

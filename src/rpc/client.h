@@ -15,6 +15,7 @@ struct rpc_caller {
     const char *token;                         /* cadence-authorization; NULL: not sent */
     const struct grpc_live_header *live_token; /* a token that is renewed; NULL: none */
     const char *server_name; /* that the certificate of the other side must have; NULL: its host */
+    int64_t keepalive;       /* as in net/client.h; 0: 10 s */
 };
 
 /* A client that sends those headers. Does not connect yet. */

@@ -45,7 +45,8 @@ struct server {
     struct rpc_service *service; /* all doors together */
     struct credentials *credentials;
     struct audit *audit;
-    struct access *access; /* NULL: everybody may do everything */
+    struct access *access;      /* NULL: everybody may do everything */
+    struct peer_clients *peers; /* for what the engine tells other clusters; NULL: not open */
     struct reapply_sender reapply;
     struct grpc_server *grpc;
     struct domains_in *domains_in; /* follows the other clusters */
@@ -256,9 +257,10 @@ static struct error *
 open_engine(struct server *server, struct arena *arena)
 {
     const struct server_options *options = &server->options;
-    server->reapply =
-        (struct reapply_sender){server->group, credentials_peer_tls(server->credentials),
-                                credentials_tokens(server->credentials)};
+    server->peers = peer_clients_new(&(struct peer_ways){server->group,
+                                                         credentials_peer_tls(server->credentials),
+                                                         credentials_tokens(server->credentials)});
+    server->reapply = (struct reapply_sender){server->group, server->peers};
     struct engine_options engine = {
         .store = options->store,
         .shard_count = shard_count(server),
@@ -590,6 +592,7 @@ server_stop(struct server *server, int64_t grace)
     if (server->feeder != NULL)
         feeder_stop(server->feeder);
     close_engine(server);
+    peer_clients_free(server->peers);
     archive_free(server->archive);
     if (server->feeder != NULL)
         feeder_free(server->feeder);

@@ -74,6 +74,46 @@ TEST(active, workflows_of_two_clusters_signal_and_cancel_each_other)
     active_play(2, play_external);
 }
 
+/* Workflows that have much to say to another cluster do so over connections that stay: one for each
+ * of the two loops; and find it again when it was away. */
+static void
+play_talkative(struct script *script)
+{
+    enum { MESSAGES = 12 };
+    const struct world *world = script->sim->world;
+    active_start(script, 1, "there", "region1");
+    script_decide(script, 1, NULL, 0);
+    script_await(script, 0, "there", 4);
+    for (int i = 0; i < MESSAGES; i++) {
+        active_start(script, 0, arena_format(script->arena, "here-%d", i), "region0");
+        API(Decision) *decisions[] = {signal_external(script, "there"),
+                                      script_complete_workflow(script)};
+        if (i == MESSAGES / 2)
+            script_part(script);
+        script_decide(script, 0, decisions, 2);
+        if (i == MESSAGES / 2) {
+            script_sleep(script, 20 * NS_PER_S);
+            script_heal(script);
+        }
+    }
+    int heard = 0;
+    for (int64_t limit = clock_monotonic() + 2 * WITHIN;
+         heard < MESSAGES && clock_monotonic() < limit; script_sleep(script, NS_PER_S)) {
+        API(History) *history = script_history(script, 1, "there", "");
+        heard = 0;
+        for (size_t i = 0; i < history->n_events; i++)
+            heard += history->events[i]->attributes_case == EVENT(WORKFLOW_EXECUTION_SIGNALED);
+    }
+    EXPECT_EQ(heard, MESSAGES);
+    EXPECT(world_mark_count(world, "errand_abroad") >= MESSAGES);
+    EXPECT(world_mark_count(world, "peer_client_kept") <= 2);
+}
+
+TEST(active, workflows_of_two_clusters_speak_over_connections_that_stay)
+{
+    active_play(2, play_talkative);
+}
+
 /* The parent is of region 0, its child says region 1. */
 static void
 begin_child_elsewhere(struct script *script)

@@ -156,8 +156,19 @@ play_bad_key(struct script *script)
     expect_refused(script, child_for(script, "child", "city", "paris"), "paris");
 }
 
+static void
+play_deleted_key(struct script *script)
+{
+    entity_place(script, 0, "user", "ann", "region0");
+    entity_place(script, 0, "city", "paris", "region0");
+    entity_delete(script, 0, "city", "paris");
+    entity_start(script, 0, "w", "ann");
+    expect_refused(script, child_for(script, "child", "city", "paris"), "deleted");
+}
+
 TEST(entity_child, a_source_or_key_that_is_not_known_fails_the_decision)
 {
+    active_play_regions(2, play_deleted_key);
     active_play_regions(2, play_bad_source);
     active_play_regions(2, play_bad_key);
 }

@@ -37,6 +37,45 @@ TEST(entity_script, a_start_belongs_to_the_entity_that_its_header_names, "G-061"
     active_play_regions(2, play_starts);
 }
 
+/* A start that is accepted now and done later, with the same header. */
+static void
+play_later(struct script *script)
+{
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonRequest) *enabling =
+        message_new(script->arena, ADMIN_TYPE(update_domain_async_workflow_configuraton_request));
+    ADMIN(UpdateDomainAsyncWorkflowConfiguratonResponse) *enabled = NULL;
+    enabling->domain = SCRIPT_DOMAIN;
+    enabling->configuration = message_new(script->arena, API_TYPE(async_workflow_configuration));
+    enabling->configuration->enabled = true;
+    enabling->configuration->predefined_queue_name = "queue";
+    EXPECT_OK(script_admin(script, 0, "UpdateDomainAsyncWorkflowConfiguraton", enabling,
+                           update_domain_async_workflow_configuraton_response, &enabled));
+    script_sleep(script, 2 * NS_PER_S);
+    entity_place(script, 0, "city", "boston", "region1");
+    API(StartWorkflowExecutionAsyncRequest) *request =
+        message_new(script->arena, API_TYPE(start_workflow_execution_async_request));
+    API(StartWorkflowExecutionAsyncResponse) *response = NULL;
+    request->request = entity_request(script, "w", "city", "boston");
+    EXPECT_OK(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
+                          start_workflow_execution_async_response, &response));
+    active_end(script, 1, "w");
+    EXPECT_TEXT(entity_of(script, 1, "w")->name, "boston");
+    request->request = entity_request(script, "v", "city", "paris");
+    EXPECT_KIND(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
+                            start_workflow_execution_async_response, &response),
+                ERR_BAD_REQUEST);
+    entity_delete(script, 0, "city", "boston");
+    request->request = entity_request(script, "v", "city", "boston");
+    EXPECT_KIND(script_call(script, 0, "WorkflowAPI/StartWorkflowExecutionAsync", request,
+                            start_workflow_execution_async_response, &response),
+                ERR_BAD_REQUEST);
+}
+
+TEST(entity_script, a_start_that_is_done_later_belongs_to_its_entity, "G-061")
+{
+    active_play_regions(2, play_later);
+}
+
 /* One field alone is none: the run sticks to the region of the cluster that took it. */
 static void
 play_one_field(struct script *script)
@@ -215,14 +254,51 @@ play_deleted(struct script *script)
     entity_delete(script, 1, "city", "seattle");
     EXPECT(entity_get(script, 1, "city", "seattle")->entity->is_deleted);
     active_end(script, 1, "w"); /* its workflows stay where they are */
-    EXPECT_KIND(
-        script_try_start(script, 1, entity_request(script, "v", "city", "seattle"), &run_id),
-        ERR_BAD_REQUEST);
+    static const char gone[] = "'seattle' of type 'city': it was deleted";
+    struct error *err =
+        script_try_start(script, 1, entity_request(script, "v", "city", "seattle"), &run_id);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, gone) != NULL);
+    API(StartWorkflowExecutionRequest) *named = script_start_request(script, "v");
+    named->active_cluster_selection_policy = active_policy(script, "city", "seattle");
+    EXPECT_KIND(script_try_start(script, 0, named, &run_id), ERR_BAD_REQUEST);
+    EXPECT_KIND(active_signal_with_start(script, 0, entity_request(script, "v", "city", "seattle"),
+                                         "go", &run_id),
+                ERR_BAD_REQUEST);
+    EXPECT(script_history(script, 1, "v", "") == NULL);
+    entity_place(script, 0, "city", "seattle",
+                 "region0"); /* it comes back, with a higher version */
+    EXPECT_OK(script_try_start(script, 1, entity_request(script, "v", "city", "seattle"), &run_id));
+    active_end(script, 0, "v");
 }
 
 TEST(entity_script, workflows_of_a_deleted_entity_go_on_and_no_new_ones_begin)
 {
     active_play_regions(2, play_deleted);
+}
+
+/* What a deleted entity has is signalled, whichever way, and may have children. */
+static void
+play_deleted_goes_on(struct script *script)
+{
+    const char *run_id, *signalled;
+    entity_place(script, 0, "city", "seattle", "region1");
+    EXPECT_OK(active_signal_with_start(script, 0, entity_request(script, "w", "city", "seattle"),
+                                       "first", &run_id));
+    script_decide(script, 1, NULL, 0);
+    entity_delete(script, 0, "city", "seattle");
+    EXPECT_OK(active_signal_with_start(script, 0, entity_request(script, "w", "city", "seattle"),
+                                       "second", &signalled));
+    EXPECT_TEXT(signalled, run_id);
+    API(Decision) *child = active_start_child(script, "child", NULL);
+    script_decide(script, 1, &child, 1);
+    script_await(script, 1, "child", 2);
+    EXPECT_TEXT(entity_of(script, 1, "child")->name, "seattle");
+}
+
+TEST(entity_script, workflows_of_a_deleted_entity_are_signalled_and_have_children)
+{
+    active_play_regions(2, play_deleted_goes_on);
 }
 
 /* Children belong to what their parent does. */
@@ -259,39 +335,4 @@ play_child(struct script *script)
 TEST(entity_script, a_child_follows_the_entity_of_its_parent)
 {
     active_play_regions(2, play_child);
-}
-
-/* --- the table ---- */
-
-static void
-play_listed(struct script *script)
-{
-    entity_place(script, 0, "user", "ann", "region1");
-    STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
-    ProtobufCMessage *answer = NULL;
-    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
-    STORE_API(ListEntitiesResponse) *all = (STORE_API(ListEntitiesResponse) *)answer;
-    EXPECT_EQ(all->n_entities, 3);
-    EXPECT_TEXT(all->entities[0]->type, "domain");
-    EXPECT_TEXT(all->entities[0]->key, "flows.region0");
-    EXPECT_TEXT(all->entities[0]->region, "region0");
-    EXPECT_TEXT(all->entities[1]->key, "flows.region1");
-    EXPECT_TEXT(all->entities[2]->key, "ann");
-    active_move(script, "region0", 1);
-    active_await_move(script, 0, "region0", 1);
-    request.type = "domain";
-    EXPECT_OK(script_call_at(script, 0, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
-    all = (STORE_API(ListEntitiesResponse) *)answer;
-    EXPECT_EQ(all->n_entities, 2);
-    EXPECT_TEXT(all->entities[0]->region, "region1"); /* it is disabled: its workflows are there */
-    request.type = "user";
-    EXPECT_OK(script_call_at(script, 1, ENTITY_API("ListEntities"), &request.base,
-                             TYPE_OF(list_entities_response), &answer));
-}
-
-TEST(entity_script, the_rows_of_domains_are_listed_with_the_others, "G-061")
-{
-    active_play_regions(2, play_listed);
 }

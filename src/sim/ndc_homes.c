@@ -296,6 +296,34 @@ ndc_home_watcher_main(void *argument)
 
 /* --- in the end: do all tell the same of the domain, and did nothing move unasked? ---- */
 
+/* The rows of the users, and where they are active; NULL: no answer. */
+static const char *
+print_users(struct load_call *call)
+{
+    struct arena *arena = call->arena;
+    const char *text = "";
+    for (unsigned i = 0; i < NDC_ENTITIES; i++) {
+        STORE_API(GetEntityRequest) request = CADENZA__ADMIN__V1__GET_ENTITY_REQUEST__INIT;
+        ProtobufCMessage *answer = NULL;
+        request.type = "user";
+        request.key = (char *)users[i];
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        struct error *err =
+            load_send(call, "/cadenza.admin.v1.EntityAPI/GetEntity", &request.base,
+                      &cadenza__admin__v1__get_entity_response__descriptor, &answer);
+        if (err != NULL && err->kind != ERR_ENTITY_NOT_EXISTS)
+            return NULL;
+        const STORE_API(GetEntityResponse) *user = (STORE_API(GetEntityResponse) *)answer;
+        if (err == NULL)
+            text = arena_format(arena, "%s %s:%s=%" PRId64, text, users[i], user->entity->region,
+                                user->entity->failover_version);
+        for (size_t h = 0; err == NULL && h < user->n_homes; h++)
+            text = arena_format(arena, "%s@%s=%" PRId64, text, user->homes[h]->cluster,
+                                user->homes[h]->failover_version);
+    }
+    return text;
+}
+
 /* Where everything is active, with which versions; NULL: no answer. */
 static const char *
 print_domain(struct load_clients *clients, unsigned host, struct arena *arena, const char **id)
@@ -312,7 +340,8 @@ print_domain(struct load_clients *clients, unsigned host, struct arena *arena, c
         text = arena_format(arena, "%s %s.%s:%s=%" PRId64, text, one.scope_name, one.name,
                             one.info->active_cluster_name, one.info->failover_version);
     *id = domain->id;
-    return text;
+    const char *of_users = print_users(&call);
+    return of_users == NULL ? NULL : arena_format(arena, "%s%s", text, of_users);
 }
 
 static bool

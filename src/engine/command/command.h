@@ -19,6 +19,8 @@
 /* Of a start, a child or a run that goes on, that belongs to what its domain has not (G-012). */
 #define UNKNOWN_ATTRIBUTE_FAULT                                                                    \
     "Cannot start workflow with a cluster attribute that is not found in the domain's metadata."
+#define DELETED_ENTITY_FAULT                                                                       \
+    "Cannot start workflow for '%s' of type '%s': it was deleted, and takes no new ones."
 
 struct step {
     struct arena *arena;

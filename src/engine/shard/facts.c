@@ -174,6 +174,11 @@ check_start(struct tenure *tenure, const struct shard_step *wanted, const struct
         return of_run;
     if (begun.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+    struct cluster_attribute attribute = cluster_attribute_of(wanted->policy);
+    if (wanted->is_call && (!is_open || wanted->may_terminate) &&
+        !domains_takes_runs(tenure->shard->options.domains, domain, &attribute))
+        return error_new(arena, ERR_BAD_REQUEST, DELETED_ENTITY_FAULT, attribute.name,
+                         attribute.scope);
     if (is_open && wanted->may_terminate)
         return check_replacing(tenure, wanted, run, domain, arena);
     return of_begun; /* the run is only looked at */
