@@ -95,10 +95,17 @@ enum applied apply_marker(const struct apply_world *world, const struct marker_p
  * engine_apply_foreign; as the source says. */
 must_use struct error *apply_range(const struct apply_world *world, const struct foreign_gap *range,
                                    struct arena *arena, bool *is_away);
-/* Reads the runs of a shard of the source and applies what is not here (runs_resync.c). From the
- * beginning, if it was begun before. Runs that can never be applied are logged and passed over.
- * Yields. Errors: as the source says, as engine_apply_foreign. */
-must_use struct error *apply_all_runs(const struct apply_world *world, uint32_t shard,
-                                      const struct log *log, struct arena *arena);
+/* A shard of which messages were dropped while this cluster was away. */
+struct dropped {
+    const char *source;
+    uint32_t shard;
+    int64_t to; /* up to this number */
+};
+/* Reads the runs of such a shard and applies what is not here (runs_resync.c). From the beginning,
+ * if it was begun before. Runs that can never be applied are parked. Yields. Errors: as the source
+ * says, as engine_apply_foreign. */
+must_use struct error *apply_all_runs(const struct apply_world *world,
+                                      const struct dropped *dropped, const struct log *log,
+                                      struct arena *arena);
 
 #endif

@@ -318,6 +318,10 @@ apply_history(struct walk *walk, const ADMIN(HistoryTaskV2Attributes) *attribute
         .versions = versions_receive(attributes->version_history_items,
                                      attributes->n_version_history_items, arena),
     };
+    if (attributes->events == NULL) { /* a re-sync parked the run */
+        const struct foreign_gap run = {.key = events.key};
+        return fill_gap(walk, &run, arena);
+    }
     struct error *err = read_blob(attributes->events, arena, &events.events, &events.count);
     if (err == NULL)
         err =

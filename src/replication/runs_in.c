@@ -76,13 +76,14 @@ resync(struct peer *peer, struct arena *arena, bool *is_resynced)
     const struct log *log = peer->in->options.log;
     struct error *err = NULL;
     for (uint32_t i = 0; err == NULL && i < applier_shard_count(peer->applier); i++) {
-        if (applier_resync_to(peer->applier, i) == 0)
+        struct dropped dropped = {peer->base.cluster->name, i, applier_resync_to(peer->applier, i)};
+        if (dropped.to == 0)
             continue;
         log_info(log,
                  "Changes of a cluster were dropped while this one was away: reading its runs.",
                  log_text("source-cluster", peer->base.cluster->name),
                  log_number("shard-id", (int64_t)i));
-        err = apply_all_runs(&world, i, log, arena);
+        err = apply_all_runs(&world, &dropped, log, arena);
         if (err == NULL) {
             mark("replication_resynced");
             counter_add(peer->resynced, 1);

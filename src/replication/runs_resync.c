@@ -64,10 +64,31 @@ apply_activities(const struct apply_world *world, const STORE_API(ListedRun) *ru
     return err;
 }
 
-/* One that was deleted meanwhile, or that can never be applied, does not stop the others. */
+/* A message that names the run and has no events: merging it fetches them (runs_apply_task.c). */
 static struct error *
-apply_run(const struct apply_world *world, const STORE_API(ListedRun) *run, const struct log *log,
-          struct arena *arena)
+park_run(const struct apply_world *world, const struct dropped *dropped,
+         const STORE_API(ListedRun) *run, const struct error *cause, struct arena *arena)
+{
+    ADMIN(HistoryTaskV2Attributes) *lacking =
+        message_new(arena, ADMIN_TYPE(history_task_v2_attributes));
+    lacking->domain_id = run->domain_id;
+    lacking->workflow_execution = message_new(arena, API_TYPE(workflow_execution));
+    lacking->workflow_execution->workflow_id = run->workflow_id;
+    lacking->workflow_execution->run_id = run->run_id;
+    lacking->version_history_items = run->histories[0]->items;
+    lacking->n_version_history_items = run->histories[0]->n_items;
+    ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
+    task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_HISTORY_V2);
+    task->source_task_id = dropped->to;
+    task->attributes_case = ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_HISTORY_TASK_V2_ATTRIBUTES);
+    task->history_task_v2_attributes = lacking;
+    const struct parked_task parked = {dropped->source, dropped->shard, task, cause};
+    return park_task(world, &parked, arena);
+}
+
+/* Its histories, then what its activities have no events of yet. */
+static struct error *
+fetch_run(const struct apply_world *world, const STORE_API(ListedRun) *run, struct arena *arena)
 {
     struct run_key key = {run->domain_id, run->workflow_id, run->run_id};
     struct error *err = NULL;
@@ -83,25 +104,34 @@ apply_run(const struct apply_world *world, const STORE_API(ListedRun) *run, cons
     if (err == NULL)
         err = apply_activities(world, run, arena);
     fiber_set_deadline(NEVER);
+    return err;
+}
+
+/* One that was deleted meanwhile, or that can never be applied, does not stop the others. */
+static struct error *
+apply_run(const struct apply_world *world, const struct dropped *dropped,
+          const STORE_API(ListedRun) *run, const struct log *log, struct arena *arena)
+{
+    struct error *err = fetch_run(world, run, arena);
     if (err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS)
         return NULL;
-    if (err->kind != ERR_BAD_REQUEST)
+    if (err->kind != ERR_BAD_REQUEST || run->n_histories == 0)
         return err;
-    mark("resync_skipped");
-    log_warn(log, "A run of another cluster can never be applied, and is passed over.",
-             log_text("wf-id", run->workflow_id), log_text("wf-run-id", run->run_id),
-             log_error(err));
-    return NULL;
+    mark("resync_parked");
+    log_warn(log, "A run of another cluster cannot be applied, and was parked.",
+             log_text("source-cluster", dropped->source), log_text("wf-id", run->workflow_id),
+             log_text("wf-run-id", run->run_id), log_error(err));
+    return park_run(world, dropped, run, err, arena);
 }
 
 struct error *
-apply_all_runs(const struct apply_world *world, uint32_t shard, const struct log *log,
-               struct arena *arena)
+apply_all_runs(const struct apply_world *world, const struct dropped *dropped,
+               const struct log *log, struct arena *arena)
 {
     STORE_API(ListRunsRequest) *request =
         message_new(arena, &cadenza__admin__v1__list_runs_request__descriptor);
     request->cluster_name = (char *)world->group->current->name;
-    request->shard_id = (int32_t)shard;
+    request->shard_id = (int32_t)dropped->shard;
     request->page_size = PAGE_RUNS;
     struct error *err = NULL;
     do {
@@ -109,12 +139,12 @@ apply_all_runs(const struct apply_world *world, uint32_t shard, const struct log
         err = ask_page(world, request, arena, &page);
         for (size_t i = 0; err == NULL && i < page->n_runs; i++) {
             scoped(arena_drop) struct arena *own = arena_new(0);
-            err = apply_run(world, page->runs[i], log, own);
+            err = apply_run(world, dropped, page->runs[i], log, own);
             if (err != NULL)
                 err = error_copy(arena, err);
         }
         if (err == NULL)
             request->next_page_token = page->next_page_token;
     } while (err == NULL && request->next_page_token.len > 0);
-    return err == NULL ? NULL : error_wrap(err, "reading the runs of shard %u", shard);
+    return err == NULL ? NULL : error_wrap(err, "reading the runs of shard %u", dropped->shard);
 }

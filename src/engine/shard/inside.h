@@ -296,6 +296,7 @@ struct replicating {
     struct map *activities;      /* run id and schedule id → the newest struct replica */
     struct list watches;         /* struct replication_watch */
     uint64_t index_next;         /* of the next row */
+    struct fiber_mutex parking;  /* one letter at a time */
     bool has_letters_counted;    /* nothing was parked or forgotten since */
     struct fiber_cond over;      /* for replicate_watch_fiber */
 };

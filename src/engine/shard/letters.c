@@ -4,26 +4,19 @@
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 static struct error *
-commit(struct shard *shard, void (*fill)(void *context, struct batch *batch), void *context,
+commit(struct tenure *tenure, void (*fill)(void *context, struct batch *batch), void *context,
        struct arena *arena)
 {
-    struct tenure *tenure;
-    struct error *err = tenure_enter(shard, 0, arena, &tenure);
-    if (err != NULL)
-        return err;
-    if (writer_has_room(tenure->writer)) {
-        struct batch *batch = tenure_batch(tenure, arena);
-        fill(context, batch);
-        tenure->replicating.has_letters_counted = false;
-        err = tenure_wait(tenure, tenure_submit(tenure, batch), arena);
-    } else {
-        err = error_new(arena, ERR_UNAVAILABLE, "Too many changes of shard %u are waiting.",
-                        shard->options.number);
-    }
-    tenure_leave(tenure);
-    return err;
+    if (!writer_has_room(tenure->writer))
+        return error_new(arena, ERR_UNAVAILABLE, "Too many changes of shard %u are waiting.",
+                         tenure->shard->options.number);
+    struct batch *batch = tenure_batch(tenure, arena);
+    fill(context, batch);
+    tenure->replicating.has_letters_counted = false;
+    return tenure_wait(tenure, tenure_submit(tenure, batch), arena);
 }
 
 struct letter_change {
@@ -50,15 +43,61 @@ delete_letters(void *context, struct batch *batch)
                        key_after(last, batch->arena));
 }
 
+/* Row numbers of two shards of the source may be the same, if it has another number of shards than
+ * this cluster; and all that one re-sync parks has one number. So a letter takes the first one from
+ * its own on that is free, or that it has already. */
+static struct error *
+find_place(const struct shard *shard, struct letter_change *change, struct arena *arena)
+{
+    struct slice task = presence_read_bytes(change->letter->task);
+    for (;; change->from++) {
+        bool is_taken;
+        struct slice value;
+        STORED(DeadLetterRow) *known = NULL;
+        struct error *err = store_get(shard->options.store, shard->partition, ROW_DEAD_LETTER,
+                                      dead_letter_key(change->source, change->from, arena), arena,
+                                      &is_taken, &value);
+        if (err != NULL || !is_taken)
+            return err;
+        err = message_decode(arena, STORED_TYPE(dead_letter_row), value, &known);
+        if (err != NULL)
+            return err;
+        if (known->source_shard == change->letter->source_shard &&
+            slice_equal(presence_read_bytes(known->task), task))
+            return NULL;
+        mark("replication_letter_moved");
+    }
+}
+
+static struct error *
+park_within(struct tenure *tenure, struct letter_change *change, struct arena *arena)
+{
+    struct fiber_mutex *turn = &tenure->replicating.parking;
+    struct error *err = fiber_mutex_lock(turn, arena);
+    if (err != NULL)
+        return err;
+    err = find_place(tenure->shard, change, arena);
+    if (err == NULL)
+        err = commit(tenure, put_letter, change, arena);
+    fiber_mutex_unlock(turn);
+    return err;
+}
+
 struct error *
 shard_park(struct shard *shard, const char *source, uint64_t row, STORED(DeadLetterRow) *letter,
            struct arena *arena)
 {
+    struct letter_change change = {.source = source, .from = row, .letter = letter};
+    struct tenure *tenure;
+    struct error *err = tenure_enter(shard, 0, arena, &tenure);
+    if (err != NULL)
+        return err;
     mark("replication_task_parked");
     letter->format = RUN_RECORD_FORMAT;
     letter->parked_time = clock_wall();
-    struct letter_change change = {.source = source, .from = row, .to = row, .letter = letter};
-    return commit(shard, put_letter, &change, arena);
+    err = park_within(tenure, &change, arena);
+    tenure_leave(tenure);
+    return err;
 }
 
 struct error *
@@ -66,5 +105,11 @@ shard_unpark(struct shard *shard, const char *source, uint64_t from, uint64_t to
              struct arena *arena)
 {
     struct letter_change change = {.source = source, .from = from, .to = to};
-    return commit(shard, delete_letters, &change, arena);
+    struct tenure *tenure;
+    struct error *err = tenure_enter(shard, 0, arena, &tenure);
+    if (err != NULL)
+        return err;
+    err = commit(tenure, delete_letters, &change, arena);
+    tenure_leave(tenure);
+    return err;
 }

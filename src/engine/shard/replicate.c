@@ -35,6 +35,7 @@ replicate_init(struct tenure *tenure)
     list_init(&replicating->recent);
     list_init(&replicating->watches);
     fiber_cond_init(&replicating->over);
+    fiber_mutex_init(&replicating->parking);
     replicating->activities = map_new();
     replicating->bytes_max = RECENT_BYTES_MAX;
     replicating->peers =
