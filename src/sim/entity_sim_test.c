@@ -91,7 +91,8 @@ TEST(entity_sim, all_clusters_end_with_the_same_table_and_homes_and_versions_onl
            (unsigned long long)sum.calls, (unsigned long long)sum.acknowledged,
            (unsigned long long)sum.moves, (unsigned long long)sum.region_moves,
            (unsigned long long)sum.failed, (unsigned long long)sum.home_changes);
-    EXPECT(sum.moves > 0 && sum.region_moves > 0 && sum.home_changes > 0);
+    if (test_seed_count() > 1) /* one storm need not come to everything */
+        EXPECT(sum.moves > 0 && sum.region_moves > 0 && sum.home_changes > 0);
     for (size_t i = 0; test_seed_count() > 1 && i < array_length(marks); i++) {
         printf("    %-30s %llu\n", marks[i], (unsigned long long)sum.marks[i]);
         EXPECT(sum.marks[i] > 0);
