@@ -87,6 +87,7 @@ struct ndc_load {
     /* Of graceful failovers. */
     uint64_t completed, timed_out;
     unsigned witnesses_running, testimonies;
+    uint64_t causes_seen, causes_nowhere; /* of testimonies: they hold; they prove nothing */
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
     char domain_id[40];
     struct verdict verdict;
