@@ -186,8 +186,9 @@ parse(struct rpc_call *call, const char *domain, const char *text, struct places
       struct query *query)
 {
     struct domains *domains = api_of(call)->options.domains;
-    places_make(places, domains, domains_find_name(domains, domain));
-    return query_parse_placed(text, attributes_of(call), &places->query, call->arena, query);
+    struct places_wish wish = {domains, domains_find_name(domains, domain), attributes_of(call),
+                               text};
+    return places_parse(places, &wish, call->arena, query);
 }
 
 static struct error *

@@ -13,6 +13,16 @@ struct places {
 /* Of the domain as it is; NULL: nobody knows it. Stays where it is until it is dropped, by the loop
  * that made it. No yield. */
 void places_make(struct places *places, struct domains *domains, struct domain *domain);
+/* The same, and reads a query; what is known of homes is looked at only if the query asks. No
+ * yield. Errors: as query_parse. */
+struct places_wish {
+    struct domains *domains;
+    struct domain *domain;
+    const struct attribute_set *attributes;
+    const char *text;
+};
+must_use struct error *places_parse(struct places *places, const struct places_wish *wish,
+                                    struct arena *arena, struct query *query);
 /* Of runs of entities whose row has not been heard of here: each is at the cluster of this name. It
  * is no name that a cluster may have. */
 #define PLACES_UNHEARD "?"

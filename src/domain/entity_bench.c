@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "domain/attributes.h"
 #include "domain/domains.h"
+#include "domain/homes.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
 #include "store/memory/memory.h"
@@ -130,6 +131,36 @@ look_up(const struct bench *bench, struct domains *domains, struct arena *arena)
     domain_drop(domain);
 }
 
+/* What a list by ActiveCluster costs: the first after a change makes the list of rows, and each run
+ * that is looked at is asked for. */
+static void
+look_for_lists(const struct bench *bench, struct domains *domains, struct arena *arena)
+{
+    struct domain *domain = make_domain(arena);
+    struct random random;
+    random_seed(&random, 1);
+    size_t before = mallinfo2().uordblks, found = 0;
+    int64_t begin = time_now();
+    struct homes *first = homes_new(domains, domain);
+    printf("| a list by cluster: the first after a change, ms | %.1f |\n",
+           seconds_since(begin) * 1e3);
+    printf("| kept for the next ones, MB | %.1f |\n",
+           (double)(mallinfo2().uordblks - before) / 1e6);
+    begin = time_now();
+    struct homes *second = homes_new(domains, domain);
+    printf("| the next, µs | %.1f |\n", seconds_since(begin) * 1e6);
+    begin = time_now();
+    for (int i = 0; i < LOOK_UPS; i++) {
+        const char *key = bench->keys[random_below(&random, bench->count)];
+        found += homes_find(second, slice_text("user-location"), slice_text(key))[0] == 'e';
+    }
+    printf("| each run that it looks at, ns | %.0f |\n", seconds_since(begin) / LOOK_UPS * 1e9);
+    check(found > 0);
+    homes_drop(first);
+    homes_drop(second);
+    domain_drop(domain);
+}
+
 static void
 run(void *argument)
 {
@@ -151,6 +182,7 @@ run(void *argument)
     printf("| memory of the table, two books, MB | %.1f |\n", (double)bytes / 1e6);
     printf("| of which each entity, bytes | %zu |\n", bytes / bench->count);
     look_up(bench, domains, arena);
+    look_for_lists(bench, domains, arena);
     domains_close(domains);
     store_close(store);
     memory_base_free(base);

@@ -37,8 +37,9 @@ void socket_adopt(struct socket *socket);
  * ERR_CANCELLED. */
 must_use struct error *socket_connect(const char *address, int64_t deadline, struct arena *arena,
                                       struct socket **socket);
-/* Puts TLS on an open socket and does the handshake (ALPN h2, or what the rules say). `server_name` NULL: we are the
- * server. Yields. Errors: ERR_UNAVAILABLE with OpenSSL's reason, ERR_DEADLINE, ERR_CANCELLED. */
+/* Puts TLS on an open socket and does the handshake (ALPN h2, or what the rules say). `server_name`
+ * NULL: we are the server. Yields. Errors: ERR_UNAVAILABLE with OpenSSL's reason, ERR_DEADLINE,
+ * ERR_CANCELLED. */
 must_use struct error *socket_start_tls(struct socket *socket, struct tls *tls,
                                         const char *server_name, int64_t deadline,
                                         struct arena *arena);

@@ -86,11 +86,10 @@ play_talkative(struct script *script)
     script_await(script, 0, "there", 4);
     for (int i = 0; i < MESSAGES; i++) {
         active_start(script, 0, arena_format(script->arena, "here-%d", i), "region0");
-        API(Decision) *decisions[] = {signal_external(script, "there"),
-                                      script_complete_workflow(script)};
+        API(Decision) *decision = signal_external(script, "there");
         if (i == MESSAGES / 2)
             script_part(script);
-        script_decide(script, 0, decisions, 2);
+        script_decide(script, 0, &decision, 1);
         if (i == MESSAGES / 2) {
             script_sleep(script, 20 * NS_PER_S);
             script_heal(script);

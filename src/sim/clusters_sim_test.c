@@ -97,7 +97,7 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
-    bool has_homes, has_entities, moves_default;
+    bool has_homes, has_entities, has_strangers, moves_default;
     const char *dynamic; /* settings of all; NULL: defaults */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
@@ -129,7 +129,8 @@ run_storm(const struct storm *storm)
                                                    .move_pause_max = storm->move_pause_max,
                                                    .has_homes = storm->has_homes,
                                                    .moves_default = storm->moves_default,
-                                                   .has_entities = storm->has_entities});
+                                                   .has_entities = storm->has_entities,
+                                                   .has_strangers = storm->has_strangers});
     struct nemesis nemesis = {.sim = &sim,
                               .pause_max = storm->pause_max,
                               .is_at_commits = storm->is_at_commits,
@@ -283,6 +284,28 @@ entity_storm(uint64_t seed)
 TEST(clusters_sim, every_workflow_follows_its_user_and_all_clusters_tell_the_same, "G-061")
 {
     run_storms(entity_storm);
+}
+
+static const char *const stranger_marks[] = {
+    "crash_while_serving",     "clusters_parted", "entity_chosen",       "workflow_followed_user",
+    "entity_chosen_for_child", "errand_abroad",   "child_of_other_user",
+};
+
+/* The same, and children belong to other users than their parents: they live in other clusters, and
+ * move by themselves. */
+static struct storm
+stranger_storm(uint64_t seed)
+{
+    struct storm storm = entity_storm(seed);
+    storm.has_strangers = true;
+    storm.marks = stranger_marks;
+    storm.mark_count = array_length(stranger_marks);
+    return storm;
+}
+
+TEST(clusters_sim, children_of_other_users_go_their_own_ways_and_all_clusters_tell_the_same)
+{
+    run_storms(stranger_storm);
 }
 
 TEST(clusters_sim, what_was_found_once_stays_fixed)

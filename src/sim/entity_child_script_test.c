@@ -5,6 +5,8 @@
 
 #include "sim/entity_script.h"
 
+#define CAUSE(name) API_VALUE(DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_##name)
+
 static API(Decision) *
 child_for(struct script *script, const char *id, const char *source, const char *key)
 {
@@ -128,10 +130,7 @@ expect_refused(struct script *script, API(Decision) *bad, const char *word)
         if (history->events[i]->attributes_case == EVENT(DECISION_TASK_FAILED))
             failed = history->events[i]->decision_task_failed_event_attributes;
     EXPECT(failed != NULL);
-    EXPECT_EQ(
-        failed->cause,
-        API_VALUE(
-            DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES));
+    EXPECT_EQ(failed->cause, CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES));
     const ProtobufCBinaryData *details = &failed->failure->details;
     EXPECT(memmem(details->data, details->len, word, strlen(word)) != NULL);
     EXPECT(script_history(script, 0, "child", "") == NULL);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/check.h"
+#include "base/map.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -83,17 +84,41 @@ make_field(const char *name, const char *text, struct arena *arena)
     return field;
 }
 
-/* In the header, as the source of users says it. */
-static void
-put_user(const char *user, API(StartWorkflowExecutionRequest) *request, struct arena *arena)
+/* As the source of users says it. */
+static API(Header) *
+make_header(const char *user, struct arena *arena)
 {
-    check(request->header == NULL);
-    request->header = message_new(arena, API_TYPE(header));
-    request->header->fields = arena_zalloc(arena, 2, sizeof *request->header->fields);
-    request->header->n_fields = 2;
-    request->header->fields[0] = make_field("active-region.lookup-key", user, arena);
-    request->header->fields[1] =
+    API(Header) *header = message_new(arena, API_TYPE(header));
+    header->fields = arena_zalloc(arena, 2, sizeof *header->fields);
+    header->n_fields = 2;
+    header->fields[0] = make_field("active-region.lookup-key", user, arena);
+    header->fields[1] =
         make_field("active-region.lookup-source", "custom.user-location-provider", arena);
+    return header;
+}
+
+/* The user that a child names, always the same; NULL: it names none. */
+static const char *
+user_of_child(const struct ndc_load *load, const char *child_id)
+{
+    uint64_t which = map_hash(slice_text(child_id)) % (NDC_ENTITIES + 2);
+    return load->options.has_strangers && which < NDC_ENTITIES ? users[which] : NULL;
+}
+
+void
+ndc_home_put_children(const struct ndc_load *load, API(Decision) *const *decisions, size_t count,
+                      struct arena *arena)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (decisions[i]->attributes_case !=
+            API_VALUE(DECISION__ATTRIBUTES_START_CHILD_WORKFLOW_EXECUTION_DECISION_ATTRIBUTES))
+            continue;
+        API(StartChildWorkflowExecutionDecisionAttributes) *child =
+            decisions[i]->start_child_workflow_execution_decision_attributes;
+        const char *user = user_of_child(load, child->workflow_id);
+        if (user != NULL)
+            child->header = make_header(user, arena);
+    }
 }
 
 void
@@ -110,7 +135,8 @@ ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_c
         return;
     }
     if (which > NDC_ATTRIBUTES) {
-        put_user(users[which - NDC_ATTRIBUTES - 1], request, call->arena);
+        check(request->header == NULL);
+        request->header = make_header(users[which - NDC_ATTRIBUTES - 1], call->arena);
         return;
     }
     API(ActiveClusterSelectionPolicy) *policy =
@@ -459,6 +485,26 @@ check_user(struct ndc_load *load, const struct workflow_entry *entry, const API(
         if (i > 0 && version > history->events[i - 1]->version)
             mark("workflow_followed_user");
     }
+}
+
+void
+ndc_home_check_child(struct ndc_load *load, const struct workflow_entry *child,
+                     const API(History) *history)
+{
+    const char *user = user_of_child(load, child->id);
+    if (!load->has_moves || user == NULL || history->n_events == 0)
+        return;
+    const API(ActiveClusterSelectionPolicy) *policy =
+        history->events[0]
+            ->workflow_execution_started_event_attributes->active_cluster_selection_policy;
+    bool is_his = policy != NULL && policy->cluster_attribute != NULL &&
+                  strcmp(policy->cluster_attribute->scope, "user") == 0 &&
+                  strcmp(policy->cluster_attribute->name, user) == 0;
+    if (!is_his)
+        verdict_violate(&load->verdict, "%s does not belong to %s", child->id, user);
+    else
+        check_user(load, child, history);
+    mark("child_of_other_user");
 }
 
 void

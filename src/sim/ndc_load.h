@@ -33,7 +33,7 @@
  *      moved that nobody asked to move; of moves of the domain itself the one that made the greatest
  *      version stands;
  *  11. a run belongs to what its start named, or to the region of the cluster that was asked, never
- *      to that of another one; so do the runs after it;
+ *      to that of another one; so do the runs after it; a child that named a user belongs to it;
  *  12. every event of a run has a version that its own attribute had: no other one's move moves it,
  *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
@@ -43,6 +43,7 @@
 #include "sim/sim.h"
 #include "sim/verdict.h"
 #include "sim/workflow_load.h"
+#include "uber/cadence/api/v1/decision.pb-c.h"
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 
 struct ndc_options {
@@ -58,6 +59,7 @@ struct ndc_options {
     bool has_homes;     /* the domain has attributes, and these move */
     bool moves_default; /* with homes: the domain itself is moved alone, too */
     bool has_entities;  /* with homes: runs may belong to users, and these move, too */
+    bool has_strangers; /* with entities: children may belong to other users than their parents */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
@@ -152,6 +154,12 @@ void ndc_home_choose(struct ndc_load *load, unsigned entry);
 /* Names it in a start; notes whom it is sent to. */
 void ndc_home_put(struct ndc_load *load, unsigned entry, bool is_rival, struct load_call *call,
                   API(StartWorkflowExecutionRequest) *request);
+/* Names users for the children that are to be started. */
+void ndc_home_put_children(const struct ndc_load *load, API(Decision) *const *decisions,
+                           size_t count, struct arena *arena);
+/* Of a run of a child. */
+void ndc_home_check_child(struct ndc_load *load, const struct workflow_entry *child,
+                          const API(History) *history);
 /* When nobody moves anything any more. Yields. */
 void ndc_homes_audit(struct ndc_load *load, struct load_clients *clients);
 /* Of a run of the entry. */

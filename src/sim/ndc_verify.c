@@ -250,17 +250,20 @@ check_end(struct ndc_audit *audit, const struct workflow_entry *entry, struct nd
                         entry->id, is_cancel ? "cancel request" : "termination");
 }
 
-/* Children belong to what their parents do, and are not asked. */
+/* Children belong to what their parents do, and are not asked, unless they named a user. */
 static void
 check_home(struct ndc_audit *audit, const struct workflow_entry *entry, const char *run_id)
 {
     struct ndc_load *load = audit->load;
     bool is_child = entry < load->entries || entry >= load->entries + load->entry_count;
     API(History) history;
-    if (load->homes == NULL || is_child ||
+    if (load->homes == NULL || (is_child && !load->options.has_strangers) ||
         ndc_read_history(audit, 0, entry->id, run_id, &history) != NULL)
         return;
-    ndc_home_check_run(load, entry, &history);
+    if (is_child)
+        ndc_home_check_child(load, entry, &history);
+    else
+        ndc_home_check_run(load, entry, &history);
 }
 
 static void

@@ -46,6 +46,7 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     API(RespondDecisionTaskCompletedRequest) *request =
         message_new(arena, API_TYPE(respond_decision_task_completed_request));
     request->task_token = task->task_token;
+    ndc_home_put_children(shift->load, step.decisions, step.count, arena);
     request->decisions = step.decisions;
     request->n_decisions = step.count;
     request->identity = ndc_identity(shift->cluster, arena);

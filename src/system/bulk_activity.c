@@ -220,9 +220,9 @@ bulk_run(struct system_task *task, struct slice *result)
         return refuse(task, err);
     struct domain *domain = domains_find_name(task->parts->domains, params.domain);
     scoped(places_drop) struct places places = {0};
-    places_make(&places, task->parts->domains, domain);
-    err = query_parse_placed(params.query, registry_set(task->parts->registry), &places.query,
-                             task->arena, &query);
+    struct places_wish wish = {task->parts->domains, domain, registry_set(task->parts->registry),
+                               params.query};
+    err = places_parse(&places, &wish, task->arena, &query);
     if (err != NULL)
         return refuse(task, err);
     if (domain == NULL)

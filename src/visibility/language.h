@@ -39,6 +39,7 @@ struct query_reader {
     struct word word;  /* the one looked at */
     const struct attribute_set *attributes;
     const struct query_places *places; /* NULL: nobody knows where runs are active */
+    bool is_placed;                    /* something asks for them */
     struct arena *arena;
     size_t depth;       /* parentheses and NOTs around us */
     size_t comparisons; /* made so far */

@@ -279,5 +279,6 @@ query_parse_placed(const char *text, const struct attribute_set *attributes,
         parse_order(&reader, query);
     if (reader.err == NULL && reader.word.kind != WORD_END)
         fail_expecting(&reader, query->order != NULL ? "the end" : "AND, OR or ORDER BY");
+    query->is_placed = reader.is_placed;
     return reader.err;
 }

@@ -34,6 +34,7 @@ at_cluster(struct query_reader *reader, struct slice cluster)
         return every_run(reader, cluster.length == 0 ||
                                      slice_equal(slice_text(places->cluster_name), cluster));
     struct query_node *node = arena_make(reader->arena, struct query_node);
+    reader->is_placed = true;
     *node = (struct query_node){
         .kind = QUERY_AT_PLACE,
         .value = {.type = ATTRIBUTE_KEYWORD, .text = cluster},

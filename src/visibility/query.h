@@ -55,6 +55,7 @@ struct query {
     const struct query_node *where; /* NULL: every run of the domain */
     const struct attribute *order;  /* NULL: StartTime */
     bool is_ascending;              /* the run id breaks ties, in the same direction */
+    bool is_placed;                 /* it asks where runs are: `find` of its places is called */
 };
 
 /* Reads the text of a query; "" is every run. The tree lives in the arena, attributes in the set.
