@@ -41,6 +41,7 @@ struct storm {
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     int64_t grace_seconds_max;
     bool is_at_commits, has_force;
+    bool parts; /* of three clusters one hears late of another, and soon of the third */
     const char *const *marks;
     size_t mark_count, rare_count; /* the rare ones come last */
 };
@@ -74,7 +75,7 @@ run_storm(const struct storm *storm)
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
     for (unsigned i = 0; i < sim.count; i++) {
-        if (storm->sync_max > 0 && i == storm->seed % sim.count) /* one is slow */
+        if (storm->sync_max > 0 && i == storm->seed / 2 % sim.count) /* one is slow */
             memory_base_set_delays(sim.hosts[i].base, storm->sync_max, storm->sync_max, NS_PER_MS);
         sim_host_start(&sim.hosts[i]);
     }
@@ -88,8 +89,10 @@ run_storm(const struct storm *storm)
                                                    .has_force = storm->has_force,
                                                    .has_no_rivals = !storm->has_force,
                                                    .witnesses = 2});
-    struct nemesis nemesis = {
-        .sim = &sim, .pause_max = storm->pause_max, .is_at_commits = storm->is_at_commits};
+    struct nemesis nemesis = {.sim = &sim,
+                              .pause_max = storm->pause_max,
+                              .is_at_commits = storm->is_at_commits,
+                              .parts = storm->parts};
     nemesis_run(&nemesis, storm->duration);
     EXPECT(nemesis_relent(&nemesis));
     const char *violation = ndc_load_verify(load);
@@ -163,9 +166,10 @@ graceful_storm(uint64_t seed)
                           .clusters = 2 + seed % 2,
                           .duration = 60 * NS_PER_S,
                           .pause_max = 4 * NS_PER_S,
-                          .sync_max = seed % 3 == 0 ? 200 * NS_PER_MS : 0,
+                          .sync_max = seed % 3 == 0 || seed % 2 == 1 ? 200 * NS_PER_MS : 0,
                           .grace_seconds_max = 300,
                           .is_at_commits = seed % 2 == 0,
+                          .parts = seed % 2 == 1,
                           .marks = graceful_marks,
                           .mark_count = array_length(graceful_marks)};
 }

@@ -26,6 +26,26 @@ call_to(struct load_clients *clients, unsigned cluster, struct arena *arena)
 
 /* --- who moves the domain ---- */
 
+/* Any cluster; of three as often the one that has not had the domain for longest: what came to it
+ * by one of the others tells nothing of what it lacks of the other. */
+static unsigned
+pick_target(const struct ndc_load *load)
+{
+    unsigned last = load->moved_to[0], before = load->moved_to[1];
+    if (load->sim->count == 3 && last != before && entropy_below(2) == 0)
+        return 3 - last - before;
+    return (unsigned)entropy_below(load->sim->count);
+}
+
+static void
+note_move(struct ndc_load *load, unsigned to)
+{
+    if (load->moved_to[0] == to)
+        return;
+    load->moved_to[1] = load->moved_to[0];
+    load->moved_to[0] = to;
+}
+
 /* Asks a cluster to take the domain. True: it does, or begins to. */
 static bool
 ask_for_move(struct ndc_load *load, struct load_clients *clients, unsigned to, int64_t timeout)
@@ -37,6 +57,8 @@ ask_for_move(struct ndc_load *load, struct load_clients *clients, unsigned to, i
     API(Domain) *domain = NULL;
     bool is_taken = load_failover(&call, &failover, &domain) == NULL;
     load->failovers += is_taken;
+    if (is_taken)
+        note_move(load, to);
     return is_taken;
 }
 
@@ -55,7 +77,7 @@ static void
 move_once(struct ndc_load *load, struct load_clients *clients)
 {
     const struct ndc_options *options = &load->options;
-    unsigned to = (unsigned)entropy_below(load->sim->count);
+    unsigned to = pick_target(load);
     if (is_settled(clients, to))
         return;
     if (!options->has_force) {

@@ -88,6 +88,7 @@ struct ndc_load {
     uint64_t calls, acknowledged, failed, failovers, signals, decisions, resets;
     /* Of graceful failovers. */
     uint64_t completed, timed_out;
+    unsigned moved_to[2]; /* where the domain was asked to go last, and before */
     unsigned witnesses_running, testimonies;
     uint64_t causes_seen, causes_nowhere; /* of testimonies: they hold; they prove nothing */
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */

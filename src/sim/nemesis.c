@@ -167,6 +167,29 @@ slow_one(struct sim *sim)
     world_slow(sim->world, way.from, way.to, is_slow ? delay : 0);
 }
 
+/* Two clusters do not hear each other for a while, and then have much to tell: where that is the
+ * only harm between them, the third one is ahead of both. */
+static void
+part_or_heal(struct nemesis *nemesis)
+{
+    struct sim *sim = nemesis->sim;
+    struct host **parted = nemesis->parted;
+    if (parted[0] != NULL) {
+        world_heal(sim->world, parted[0], parted[1]);
+        world_heal(sim->world, parted[1], parted[0]);
+        parted[0] = parted[1] = NULL;
+        return;
+    }
+    check(sim->is_group && sim->count > 1);
+    unsigned one = (unsigned)random_below(world_random(sim->world), sim->count);
+    unsigned step = 1 + (unsigned)random_below(world_random(sim->world), sim->count - 1);
+    parted[0] = sim->hosts[one].host;
+    parted[1] = sim->hosts[(one + step) % sim->count].host;
+    world_mark(sim->world, "clusters_parted");
+    world_cut(sim->world, parted[0], parted[1]);
+    world_cut(sim->world, parted[1], parted[0]);
+}
+
 /* Repairs stand more than once: harm must leave time to work in between. */
 static const struct {
     void (*apply)(struct sim *sim);
@@ -191,6 +214,8 @@ nemesis_run(struct nemesis *nemesis, int64_t duration)
         world_run_for(sim->world, pause < left ? pause : left);
         if (nemesis->is_at_commits && random_below(world_random(sim->world), 3) == 0)
             crash_at_commit(sim);
+        else if (nemesis->parts && random_below(world_random(sim->world), 3) == 0)
+            part_or_heal(nemesis);
         else if (nemesis->slows && random_below(world_random(sim->world), 4) == 0)
             slow_one(sim);
         else

@@ -15,6 +15,8 @@ struct nemesis {
     int64_t pause_max;  /* between two harms, ns */
     bool is_at_commits; /* one harm in three is a crash at a commit that is on its way */
     bool slows;         /* one in four makes a way slow, or as fast as usual again */
+    bool parts;         /* one in three parts two clusters, or heals those that it parted last */
+    struct host *parted[2]; /* NULL: none */
 };
 
 /* Runs the world for `duration` ns, doing harm at seeded moments. */

@@ -1,0 +1,63 @@
+/* graceful_third_test.c - a domain drains to a cluster that is behind a third one.
+ *
+ * What is at stake: the target has all of its source, and the source stands on what the third
+ * cluster wrote before. Clusters do not pass on what they heard, so the target becomes active when
+ * it has everything of the third one as well, and not before. Method: cluster 0 writes while
+ * cluster 1 cannot hear it; the domain goes to cluster 2, and from there to cluster 1, which hears
+ * cluster 0 for just so long that it may begin. */
+#include "sim/script_drain.h"
+
+#define THIRD   0
+#define TARGET  1
+#define SOURCE  2
+#define TIMEOUT 300 /* seconds: nothing may come to this */
+#define WAITING (30 * NS_PER_S)
+
+static uint64_t
+marked(const struct script *script, const char *mark)
+{
+    return world_mark_count(script->sim->world, mark);
+}
+
+static void
+await_complete(struct script *script, uint64_t count)
+{
+    int64_t limit = clock_monotonic() + SCRIPT_PATIENCE;
+    while (marked(script, "drain_complete") < count) {
+        EXPECT(clock_monotonic() < limit);
+        script_sleep(script, 100 * NS_PER_MS);
+    }
+}
+
+static void
+play_third(struct script *script)
+{
+    script_start(script, THIRD, "w");
+    script_expect_same(script, "w");
+    script_part(script); /* the third one and the target */
+    EXPECT_OK(script_signal(script, THIRD, "w", "unheard"));
+    script_begin_drain(script, SOURCE, TIMEOUT);
+    await_complete(script, 1);
+    script_sleep(script, 5 * NS_PER_S);
+    EXPECT_EQ(script_count_signals(script_history(script, TARGET, "w", ""), "unheard"), 0);
+    script_heal(script);
+    script_begin_drain(script, TARGET, TIMEOUT); /* before it asks again for runs */
+    script_part(script);
+    script_sleep(script, WAITING);
+    EXPECT_EQ(script_count_signals(script_history(script, TARGET, "w", ""), "unheard"), 0);
+    EXPECT_EQ(marked(script, "drain_complete"), 1);
+    EXPECT(script_signal(script, TARGET, "w", "too early") != NULL);
+    script_heal(script);
+    await_complete(script, 2);
+    EXPECT_OK(script_signal(script, TARGET, "w", "heard"));
+    script_expect_same(script, "w");
+    const API(History) *history = script_history(script, TARGET, "w", "");
+    EXPECT_EQ(script_count_signals(history, "unheard"), 1);
+    EXPECT_EQ(script_count_signals(history, "heard"), 1);
+    EXPECT_EQ(marked(script, "history_forked"), 0);
+}
+
+TEST(graceful_script, a_target_waits_for_what_a_third_cluster_wrote_before)
+{
+    script_play(3, 0, play_third);
+}
