@@ -121,6 +121,17 @@ def await_region(clis, user, place):
     support.wait_until(is_there, f"{user} to be in {place}")
 
 
+def await_active(clis, **running):
+    """Lists in every cluster say which open workflow is active where."""
+    for cluster, user in running.items():
+        query = f"ActiveCluster = '{cluster}' AND CloseTime = missing"
+        for cli in clis:
+            support.wait_until(
+                lambda: user in cli("workflow", "list", "--query", query), f"{user} in {cluster}"
+            )
+            assert int(cli("workflow", "count", "--query", query)) == 1
+
+
 def check_ended(sides, name, home, moved_at=None):
     """It ended, is the same everywhere, and was written where its user was; when it moved."""
     support.wait_until(
@@ -196,6 +207,7 @@ def test_a_pending_decision_is_given_out_in_the_new_region(binary, folder):
         took = (time.time_ns() - moved_at) / SECOND
         assert task.workflow_execution.workflow_id == "ann", task
         print(f"    decision in the new region {took:.2f} s after the edit")
+        await_active(clis, cluster0="bob", cluster1="ann")
         sides[1].complete(task)
         assert sides[0].poll().workflow_execution.workflow_id == "bob"
 
