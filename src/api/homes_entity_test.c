@@ -166,19 +166,6 @@ change(struct fixture *fixture, API(UpdateDomainRequest) *request)
                         API_TYPE(update_domain_response), &response);
 }
 
-static API(UpdateDomainRequest) *
-removal_of(struct fixture *fixture, const char *region)
-{
-    API(UpdateDomainRequest) *request = sample_update("", fixture->arena);
-    request->removed_attributes =
-        arena_zalloc(fixture->arena, 1, sizeof *request->removed_attributes);
-    request->removed_attributes[0] = message_new(fixture->arena, API_TYPE(cluster_attribute));
-    request->removed_attributes[0]->scope = "region";
-    request->removed_attributes[0]->name = (char *)region;
-    request->n_removed_attributes = 1;
-    return request;
-}
-
 /* East leaves the domain in the request that moves all of it away. */
 static API(UpdateDomainRequest) *
 leaving(struct fixture *fixture)
@@ -211,13 +198,15 @@ needed_by_entities(struct fixture *fixture)
     EXPECT_NEEDED(change(fixture, leaving(fixture)),
                   "2 open workflows of domain users are active in cluster east");
     EXPECT_NEEDED(
-        change(fixture, removal_of(fixture, "eu")),
+        change(fixture, sample_removal("region", "eu", fixture->arena)),
         "2 open workflows of domain users belong to the cluster attributes that would go");
     place(fixture, "cid", "us"); /* one has moved away */
     EXPECT_NEEDED(change(fixture, leaving(fixture)),
                   "1 open workflow of domain users is active in cluster east");
-    EXPECT_NEEDED(change(fixture, removal_of(fixture, "us")), "1 open workflow of domain users");
-    EXPECT_OK(change(fixture, removal_of(fixture, "asia"))); /* nobody is there */
+    EXPECT_NEEDED(change(fixture, sample_removal("region", "us", fixture->arena)),
+                  "1 open workflow of domain users");
+    EXPECT_OK(
+        change(fixture, sample_removal("region", "asia", fixture->arena))); /* nobody is there */
     place(fixture, "ann", "us");
     EXPECT_OK(change(fixture, leaving(fixture)));
 }
@@ -255,7 +244,8 @@ needed_by_unheard(struct fixture *fixture)
     EXPECT_NEEDED(change(fixture, leaving(fixture)),
                   "1 open workflow of domain users belongs to entities that cluster east has not "
                   "heard of");
-    EXPECT_NEEDED(change(fixture, removal_of(fixture, "eu")), "has not heard of");
+    EXPECT_NEEDED(change(fixture, sample_removal("region", "eu", fixture->arena)),
+                  "has not heard of");
     place(fixture, "ghost", "us");
     EXPECT_OK(change(fixture, leaving(fixture)));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = 'west'"), "wf-ghost");

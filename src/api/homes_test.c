@@ -232,19 +232,6 @@ change(struct fixture *fixture, API(UpdateDomainRequest) *request)
                         API_TYPE(update_domain_response), &response);
 }
 
-static API(UpdateDomainRequest) *
-removal_of(struct fixture *fixture, const char *city)
-{
-    API(UpdateDomainRequest) *request = sample_update("", fixture->arena);
-    request->removed_attributes =
-        arena_zalloc(fixture->arena, 1, sizeof *request->removed_attributes);
-    request->removed_attributes[0] = message_new(fixture->arena, API_TYPE(cluster_attribute));
-    request->removed_attributes[0]->scope = "city";
-    request->removed_attributes[0]->name = (char *)city;
-    request->n_removed_attributes = 1;
-    return request;
-}
-
 #define EXPECT_NEEDED(err, text)                                                                   \
     do {                                                                                           \
         struct error *refusal = (err);                                                             \
@@ -259,12 +246,12 @@ attribute_is_needed(struct fixture *fixture)
     start_in(fixture, "wf-1", "a");
     start_in(fixture, "wf-2", "a");
     start_in(fixture, "wf-3", "b");
-    EXPECT_NEEDED(change(fixture, removal_of(fixture, "a")),
+    EXPECT_NEEDED(change(fixture, sample_removal("city", "a", fixture->arena)),
                   "2 open workflows of domain cities belong to the cluster attributes");
-    EXPECT_NEEDED(change(fixture, removal_of(fixture, "")),
+    EXPECT_NEEDED(change(fixture, sample_removal("city", "", fixture->arena)),
                   "3 open workflows of domain cities belong");
-    EXPECT_OK(change(fixture, removal_of(fixture, "c"))); /* nobody needs it */
-    API(UpdateDomainRequest) *forced = removal_of(fixture, "b");
+    EXPECT_OK(change(fixture, sample_removal("city", "c", fixture->arena))); /* nobody needs it */
+    API(UpdateDomainRequest) *forced = sample_removal("city", "b", fixture->arena);
     forced->is_forced = true;
     EXPECT_OK(change(fixture, forced));
     EXPECT_TEXT(ids_of(fixture, "ActiveCluster = missing"), "wf-3");
@@ -309,7 +296,7 @@ cluster_is_needed(struct fixture *fixture)
     EXPECT_OK(change(fixture, request));
     EXPECT_EQ(describe_cities(fixture)->n_clusters, 2);
     /* and now nobody can count here */
-    EXPECT_NEEDED(change(fixture, removal_of(fixture, "a")), "cannot count");
+    EXPECT_NEEDED(change(fixture, sample_removal("city", "a", fixture->arena)), "cannot count");
 }
 
 TEST(homes, a_cluster_that_open_workflows_need_leaves_only_by_force, "G-059")

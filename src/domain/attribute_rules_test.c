@@ -286,21 +286,6 @@ TEST(attributes, an_update_converts_a_domain_and_a_failover_does_not, "G-058", "
 /* --- the way back ------------------------------------------------------------------------------
  */
 
-static API(UpdateDomainRequest) *
-removal(const char *scope, const char *name, struct arena *arena)
-{
-    API(UpdateDomainRequest) *request = sample_update("", arena);
-    request->removes_all_attributes = scope == NULL;
-    if (scope == NULL)
-        return request;
-    request->removed_attributes = arena_zalloc(arena, 1, sizeof *request->removed_attributes);
-    request->removed_attributes[0] = message_new(arena, API_TYPE(cluster_attribute));
-    request->removed_attributes[0]->scope = (char *)scope;
-    request->removed_attributes[0]->name = (char *)name;
-    request->n_removed_attributes = 1;
-    return request;
-}
-
 static struct active_cluster
 active_of(const struct fixture *fixture, const char *name)
 {
@@ -312,7 +297,7 @@ TEST(attributes, those_taken_away_come_back_with_a_newer_version)
 {
     FIXTURE(orders, NORTH, "city.a:east,city.b:north,land.x:west");
     EXPECT_OK(failover(&orders, NULL, "city.a:west"));
-    EXPECT_OK(update(&orders, removal("city", "a", orders.arena)));
+    EXPECT_OK(update(&orders, sample_removal("city", "a", orders.arena)));
     EXPECT_TEXT(PRINT_OF(orders), "city.b:north=2,land.x:west=1");
     EXPECT_EQ(VERSION_OF(orders), 22);
     EXPECT_EQ(NOTICED_OF(orders), orders.moment);
@@ -324,11 +309,11 @@ TEST(attributes, those_taken_away_come_back_with_a_newer_version)
 
     EXPECT_OK(failover(&orders, NULL, "city.a:east"));
     EXPECT_TEXT(PRINT_OF(orders), "city.a:east=30,city.b:north=2,land.x:west=1"); /* above 22 */
-    EXPECT_OK(update(&orders, removal("city", "", orders.arena)));
+    EXPECT_OK(update(&orders, sample_removal("city", "", orders.arena)));
     EXPECT_TEXT(PRINT_OF(orders), "land.x:west=1");
-    EXPECT_REFUSED(update(&orders, removal("city", "a", orders.arena)),
+    EXPECT_REFUSED(update(&orders, sample_removal("city", "a", orders.arena)),
                    "The domain has no cluster attribute city.a.");
-    EXPECT_REFUSED(update(&orders, removal("city", "", orders.arena)),
+    EXPECT_REFUSED(update(&orders, sample_removal("city", "", orders.arena)),
                    "The domain has no cluster attribute city.*.");
 }
 
@@ -342,7 +327,7 @@ TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
     record->domain->active_clusters = sample_attributes("city.a:west=21", orders.arena);
     adopt(&orders);
     EXPECT_TEXT(PRINT_OF(orders), "city.a:west=21");
-    EXPECT_OK(update(&orders, removal(NULL, NULL, orders.arena)));
+    EXPECT_OK(update(&orders, sample_removal(NULL, NULL, orders.arena)));
     EXPECT(!domain_is_active_active(orders.domain));
     EXPECT_EQ(VERSION_OF(orders), 40); /* the attribute's became 30 */
     struct active_cluster active = active_of(&orders, "a");
@@ -351,7 +336,7 @@ TEST(attributes, without_any_left_the_domain_decides_for_their_workflows)
     EXPECT(active.is_stand_in);
     EXPECT_EQ(active_of(&orders, "never").status, ACTIVE_UNKNOWN_ATTRIBUTE);
     EXPECT_EQ(orders.domain->record->n_recent_failovers, 0); /* it did not move */
-    EXPECT_REFUSED(update(&orders, removal(NULL, NULL, orders.arena)),
+    EXPECT_REFUSED(update(&orders, sample_removal(NULL, NULL, orders.arena)),
                    "The domain has no cluster attributes.");
     EXPECT_OK(failover(&orders, "north", NULL)); /* it is active-passive */
     API(UpdateDomainRequest) *again = sample_update("active_clusters", orders.arena);
@@ -386,7 +371,7 @@ TEST(attributes, taken_away_while_it_moves_gracefully_ends_that)
     EXPECT_EQ(orders.domain->record->n_drains, 1);
     EXPECT_EQ(active_of(&orders, "a").status, ACTIVE_PENDING);
     EXPECT_EQ(active_of(&orders, "b").status, ACTIVE_ELSEWHERE); /* it does not notice */
-    EXPECT_OK(update(&orders, removal("city", "a", orders.arena)));
+    EXPECT_OK(update(&orders, sample_removal("city", "a", orders.arena)));
     EXPECT_EQ(orders.domain->record->n_drains, 0);
     EXPECT_EQ(active_of(&orders, "a").status, ACTIVE_UNKNOWN_ATTRIBUTE);
 }
@@ -395,13 +380,13 @@ TEST(attributes, are_taken_away_in_the_primary_with_its_token_only)
 {
     FIXTURE(orders, EAST, "city.a:east");
     orders.rules = sample_rules(WEST);
-    EXPECT_REFUSED(update(&orders, removal(NULL, NULL, orders.arena)), NOT_PRIMARY);
+    EXPECT_REFUSED(update(&orders, sample_removal(NULL, NULL, orders.arena)), NOT_PRIMARY);
     orders.rules = sample_rules(EAST);
     orders.rules.is_admin_protected = true;
-    EXPECT_REFUSED(update(&orders, removal(NULL, NULL, orders.arena)),
+    EXPECT_REFUSED(update(&orders, sample_removal(NULL, NULL, orders.arena)),
                    "No permission to do this operation.");
     scoped(fixture_drop) struct fixture local = local_orders();
-    EXPECT_REFUSED(update(&local, removal(NULL, NULL, local.arena)), LOCAL_REFUSAL);
+    EXPECT_REFUSED(update(&local, sample_removal(NULL, NULL, local.arena)), LOCAL_REFUSAL);
 }
 
 /* --- many ----------------------------------------------------------------------------------------
@@ -432,6 +417,6 @@ TEST(attributes, ten_thousand_are_kept_and_found)
         EXPECT(active.status == ACTIVE_HERE || active.status == ACTIVE_ELSEWHERE);
     }
     EXPECT_TEXT(active_of(&orders, "77").cluster_name, "west");
-    EXPECT_OK(update(&orders, removal(NULL, NULL, orders.arena)));
+    EXPECT_OK(update(&orders, sample_removal(NULL, NULL, orders.arena)));
     EXPECT_EQ(active_of(&orders, "77").status, ACTIVE_HERE);
 }

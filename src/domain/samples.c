@@ -136,6 +136,21 @@ sample_update(const char *paths, struct arena *arena)
     return request;
 }
 
+API(UpdateDomainRequest) *
+sample_removal(const char *scope, const char *name, struct arena *arena)
+{
+    API(UpdateDomainRequest) *request = sample_update("", arena);
+    request->removes_all_attributes = scope == NULL;
+    if (scope == NULL)
+        return request;
+    request->removed_attributes = arena_zalloc(arena, 1, sizeof *request->removed_attributes);
+    request->removed_attributes[0] = message_new(arena, API_TYPE(cluster_attribute));
+    request->removed_attributes[0]->scope = (char *)scope;
+    request->removed_attributes[0]->name = (char *)name;
+    request->n_removed_attributes = 1;
+    return request;
+}
+
 void
 sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena)
 {

@@ -36,5 +36,7 @@ API(FailoverDomainRequest) *sample_failover(const char *cluster_name, const char
 void sample_drain(STORED(DomainRecord) *record, int64_t failover_version, struct arena *arena);
 /* Of "orders", with a mask of these paths, separated by commas. */
 API(UpdateDomainRequest) *sample_update(const char *paths, struct arena *arena);
+/* Of "orders": an attribute is taken away; scope NULL: all are. */
+API(UpdateDomainRequest) *sample_removal(const char *scope, const char *name, struct arena *arena);
 
 #endif

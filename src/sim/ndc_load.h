@@ -30,8 +30,8 @@
  * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
  *  10. what a cluster shows of an attribute is active where its version says, and the version never
  *      falls; in the end all clusters show the same, rows and homes of users included, and nothing
- *      moved that nobody asked to move; of moves of the domain itself the one that made the greatest
- *      version stands;
+ *      moved that nobody asked to move; of moves of the domain itself the one that made the
+ * greatest version stands;
  *  11. a run belongs to what its start named, or to the region of the cluster that was asked, never
  *      to that of another one; so do the runs after it; a child that named a user belongs to it;
  *  12. every event of a run has a version that its own attribute had: no other one's move moves it,
