@@ -7,12 +7,19 @@
 #include "base/text.h"
 #include "base/vector.h"
 
+#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte)) /* eight times the byte */
+
+static bool
+is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
 static void
 skip_blanks(struct json_reader *reader)
 {
     size_t count = 0;
-    while (count < reader->left.length && reader->left.data[count] != '\0' &&
-           strchr(" \t\r\n", reader->left.data[count]) != NULL)
+    while (count < reader->left.length && is_blank(reader->left.data[count]))
         count++;
     reader->left = slice_skip(reader->left, count);
 }
@@ -126,20 +133,52 @@ read_escape(struct slice bytes, uint8_t **to)
     return 1;
 }
 
+/* Is any byte of the word zero? */
+static bool
+has_zero(uint64_t word)
+{
+    return ((word - WORD_OF(0x01)) & ~word & WORD_OF(0x80)) != 0;
+}
+
+static bool
+is_plain(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+/* How many bytes from here on stand for themselves: most texts are nothing else, so eight at a time
+ * are looked at. */
+static size_t
+plain_length(struct slice bytes)
+{
+    size_t length = 0;
+    for (uint64_t word; length + sizeof word <= bytes.length; length += sizeof word) {
+        memcpy(&word, bytes.data + length, sizeof word);
+        bool is_low = ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80)) != 0;
+        if (is_low || (word & WORD_OF(0x80)) != 0 || has_zero(word ^ WORD_OF('"')) ||
+            has_zero(word ^ WORD_OF('\\')))
+            break;
+    }
+    while (length < bytes.length && is_plain(bytes.data[length]))
+        length++;
+    return length;
+}
+
 /* The text that comes next. An escape is never shorter than what it means, so its room suffices. */
 static const char *
 read_text(struct json_reader *reader)
 {
     need(reader, '"');
     struct slice left = reader->left;
-    size_t at = 0, length = 0;
+    size_t plain = plain_length(left), at = plain, length = plain;
     while (length < left.length && left.data[length] != '"')
         length += left.data[length] == '\\' ? 2 : 1;
     if (reader->is_bad || length >= left.length) {
         reader->is_bad = true;
         return "";
     }
-    uint8_t *text = arena_alloc(reader->arena, length + 1), *to = text;
+    uint8_t *text = arena_alloc(reader->arena, length + 1);
+    uint8_t *to = mempcpy(text, left.data, plain);
     while (at < length) {
         uint8_t byte = left.data[at];
         size_t count = byte == '\\'

@@ -39,12 +39,28 @@ put_name(struct json_writer *writer, const char *name)
 
 /* Bytes of `text` that are written as they are. Go escapes what HTML or scripts could take for
  * theirs too. */
+static bool
+is_plain(const char *text)
+{
+    switch ((uint8_t)*text) {
+    case '"':
+    case '\\':
+    case '<':
+    case '>':
+    case '&':
+        return false;
+    case 0xe2: /* so begin U+2028 and U+2029 */
+        return strncmp(text, "\u2028", 3) != 0 && strncmp(text, "\u2029", 3) != 0;
+    default:
+        return (uint8_t)*text >= 0x20;
+    }
+}
+
 static size_t
 plain_length(const char *text)
 {
     size_t count = 0;
-    while ((uint8_t)text[count] >= 0x20 && strchr("\"\\<>&", text[count]) == NULL &&
-           strncmp(text + count, "\u2028", 3) != 0 && strncmp(text + count, "\u2029", 3) != 0)
+    while (is_plain(text + count))
         count++;
     return count;
 }

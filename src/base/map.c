@@ -13,6 +13,8 @@
  *   3. All entries before `first` are dead. */
 #include "base/map.h"
 
+#include <endian.h>
+
 #include "base/check.h"
 #include "base/memory.h"
 
@@ -63,7 +65,9 @@ map_hash(struct slice bytes)
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xe7037ed1a0b428db);
     uint64_t state = bytes.length ^ other;
     while (bytes.length >= 8) {
-        state = fold(state ^ load(bytes.data, 8), odd);
+        uint64_t word;
+        memcpy(&word, bytes.data, sizeof word); /* one load; load() below is eight */
+        state = fold(state ^ le64toh(word), odd);
         bytes = slice_skip(bytes, 8);
     }
     state = fold(state ^ load(bytes.data, bytes.length), odd);

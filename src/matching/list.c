@@ -16,8 +16,16 @@ struct slice
 address_key(const struct address *address, struct arena *arena)
 {
     const char *word = address->type == TASK_DECISION ? "decision" : "activity";
-    if (address->partition == 0)
-        return slice_text(arena_format(arena, "%s/%s/%s", address->domain_id, word, address->name));
+    if (address->partition == 0) { /* for every task and poll: not by a format */
+        size_t domain = strlen(address->domain_id), name = strlen(address->name);
+        size_t length = domain + strlen("/decision/") + name;
+        char *text = arena_alloc(arena, length), *at = mempcpy(text, address->domain_id, domain);
+        *at++ = '/';
+        at = mempcpy(at, word, strlen("decision")); /* both words have this length */
+        *at++ = '/';
+        memcpy(at, address->name, name);
+        return slice_of(text, length);
+    }
     /* Not by the name that it shows: that could be the name of a list, too. */
     return slice_text(arena_format(arena, "%s/%s.%d/%s", address->domain_id, word,
                                    (int)address->partition, address->name));

@@ -40,7 +40,12 @@ weigh(struct tenure *tenure, int by)
 static struct slice
 workflow_key(const struct run_key *key, struct arena *arena)
 {
-    return slice_text(arena_format(arena, "%s/%s", key->domain_id, key->workflow_id));
+    size_t domain = strlen(key->domain_id), workflow = strlen(key->workflow_id);
+    char *text = arena_alloc(arena, domain + workflow + 1);
+    char *at = mempcpy(text, key->domain_id, domain);
+    *at++ = '/';
+    memcpy(at, key->workflow_id, workflow);
+    return slice_of(text, domain + workflow + 1);
 }
 
 static struct workflow *
