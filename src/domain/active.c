@@ -188,7 +188,8 @@ domain_active_run(const struct domain *domain, const struct cluster_attribute *a
 #ifdef CADENZA_PLANT_home_of_last_writer
     const struct cluster *writer = cluster_group_of_version(group, last_version);
     if (has_attribute && writer != NULL)
-        return (struct active_cluster){status_of(writer->name, group), writer->name, last_version};
+        return (struct active_cluster){status_of(domain, attribute, writer->name, group),
+                                       writer->name, last_version};
 #endif
     if (has_attribute || !shown->is_global_domain || shown->active_cluster_name[0] != '\0')
         return domain_active(domain, attribute, group);
