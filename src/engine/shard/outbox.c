@@ -373,6 +373,7 @@ outbox_enter(struct tenure *tenure, const struct effects *effects, ticket_t tick
             outbox->unread_ticket = ticket;
             continue;
         }
+        check(added->row >= outbox->entered_to); /* 2 */
         struct transfer *transfer = transfer_new(tenure, added->row, added->transfer);
         transfer->ticket = ticket;
         outbox_know(outbox, transfer, TRANSFER_UNDURABLE);
