@@ -8,7 +8,6 @@ archiving_update(struct fixture *fixture, int status, const char *uri)
 {
     API(UpdateDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response;
     char *paths[] = {"history_archival_status", "visibility_archival_status",
                      "history_archival_uri", "visibility_archival_uri"};
     request->name = (char *)"orders";
@@ -18,8 +17,7 @@ archiving_update(struct fixture *fixture, int status, const char *uri)
     request->history_archival_status = request->visibility_archival_status =
         (API(ArchivalStatus))status;
     request->history_archival_uri = request->visibility_archival_uri = (char *)uri;
-    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                        API_TYPE(update_domain_response), &response);
+    return fixture_update_domain(fixture, request);
 }
 
 API(Domain) *

@@ -26,15 +26,13 @@ describe_as(struct fixture *fixture, const char *domain, const char *description
     static char *paths[] = {"description"};
     API(UpdateDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response;
     request->name = (char *)domain;
     request->security_token = "hush";
     request->description = (char *)description;
     request->update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor);
     request->update_mask->n_paths = 1;
     request->update_mask->paths = paths;
-    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                        API_TYPE(update_domain_response), &response);
+    return fixture_update_domain(fixture, request);
 }
 
 static void

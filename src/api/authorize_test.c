@@ -38,7 +38,6 @@ set_groups(struct fixture *fixture)
                                           {"PROCESS_GROUPS", "workers"}};
     API(UpdateDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response;
     request->name = "orders";
     request->update_mask = message_new(fixture->arena, &google__protobuf__field_mask__descriptor);
     static char *paths[] = {"data"};
@@ -51,8 +50,7 @@ set_groups(struct fixture *fixture)
         request->data[i]->key = (char *)data[i][0];
         request->data[i]->value = (char *)data[i][1];
     }
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                           API_TYPE(update_domain_response), &response));
+    EXPECT_OK(fixture_update_domain(fixture, request));
 }
 
 static void

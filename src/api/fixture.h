@@ -78,6 +78,9 @@ must_use struct error *fixture_call(struct fixture *fixture, const char *path,
 #define WORKER_API   "/uber.cadence.api.v1.WorkerAPI/"
 #define DOMAIN_API   "/uber.cadence.api.v1.DomainAPI/"
 
+must_use struct error *fixture_update_domain(struct fixture *fixture,
+                                             const API(UpdateDomainRequest) *request);
+
 /* Sets dynamic settings, in Cadence's file format. */
 void fixture_set(struct fixture *fixture, const char *yaml);
 

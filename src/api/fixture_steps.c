@@ -117,3 +117,11 @@ read_history(struct fixture *fixture, const API(GetWorkflowExecutionHistoryReque
     EXPECT(response->history != NULL);
     return response;
 }
+
+struct error *
+fixture_update_domain(struct fixture *fixture, const API(UpdateDomainRequest) *request)
+{
+    API(UpdateDomainResponse) *response;
+    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
+                        API_TYPE(update_domain_response), &response);
+}

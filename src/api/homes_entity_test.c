@@ -160,10 +160,8 @@ TEST(homes_entity, a_domain_of_more_attributes_than_a_query_has_words_is_asked)
 static struct error *
 change(struct fixture *fixture, API(UpdateDomainRequest) *request)
 {
-    API(UpdateDomainResponse) *response;
     request->name = "users";
-    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                        API_TYPE(update_domain_response), &response);
+    return fixture_update_domain(fixture, request);
 }
 
 /* East leaves the domain in the request that moves all of it away. */
@@ -178,13 +176,6 @@ leaving(struct fixture *fixture)
     request->active_clusters = sample_attributes("region.eu:north,city.a:west", fixture->arena);
     return request;
 }
-
-#define EXPECT_NEEDED(err, text)                                                                   \
-    do {                                                                                           \
-        struct error *refusal = (err);                                                             \
-        EXPECT_KIND(refusal, ERR_BAD_REQUEST);                                                     \
-        EXPECT(strstr(refusal->message, text) != NULL);                                            \
-    } while (0)
 
 static void
 needed_by_entities(struct fixture *fixture)

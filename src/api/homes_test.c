@@ -226,18 +226,9 @@ TEST(homes, the_history_of_failovers_is_listed_by_attribute)
 static struct error *
 change(struct fixture *fixture, API(UpdateDomainRequest) *request)
 {
-    API(UpdateDomainResponse) *response;
     request->name = "cities";
-    return fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                        API_TYPE(update_domain_response), &response);
+    return fixture_update_domain(fixture, request);
 }
-
-#define EXPECT_NEEDED(err, text)                                                                   \
-    do {                                                                                           \
-        struct error *refusal = (err);                                                             \
-        EXPECT_KIND(refusal, ERR_BAD_REQUEST);                                                     \
-        EXPECT(strstr(refusal->message, text) != NULL);                                            \
-    } while (0)
 
 static void
 attribute_is_needed(struct fixture *fixture)

@@ -46,4 +46,12 @@ void listing_terminate(struct fixture *fixture, const char *workflow_id);
 API(SearchAttributes) *listing_attributes(struct fixture *fixture, const char *key,
                                           const char *json);
 
+/* Refused as a bad request, with this in its words. */
+#define EXPECT_NEEDED(err, text)                                                                   \
+    do {                                                                                           \
+        struct error *refusal = (err);                                                             \
+        EXPECT_KIND(refusal, ERR_BAD_REQUEST);                                                     \
+        EXPECT(strstr(refusal->message, text) != NULL);                                            \
+    } while (0)
+
 #endif

@@ -111,7 +111,6 @@ static void
 bad_binary(struct fixture *fixture)
 {
     API(UpdateDomainRequest) *update = message_new(fixture->arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *updated;
     API(BadBinaries__BinariesEntry) *entry =
         message_new(fixture->arena, API_TYPE(bad_binaries__binaries_entry));
     entry->key = "abc";
@@ -124,8 +123,7 @@ bad_binary(struct fixture *fixture)
     update->update_mask = message_new(fixture->arena, GOOGLE_TYPE(field_mask));
     update->update_mask->n_paths = 1;
     update->update_mask->paths = &(char *){"bad_binaries"};
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "UpdateDomain", &update->base,
-                           API_TYPE(update_domain_response), &updated));
+    EXPECT_OK(fixture_update_domain(fixture, update));
     API(PollForDecisionTaskRequest) *request = poll_request(fixture);
     request->binary_checksum = "abc";
     struct error *err = try_poll(fixture, request);

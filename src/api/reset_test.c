@@ -368,7 +368,6 @@ mark_bad(struct fixture *fixture, const char *checksum)
 {
     struct arena *arena = fixture->arena;
     API(UpdateDomainRequest) *request = message_new(arena, API_TYPE(update_domain_request));
-    API(UpdateDomainResponse) *response = NULL;
     API(BadBinaries__BinariesEntry) *entry =
         message_new(arena, API_TYPE(bad_binaries__binaries_entry));
     entry->key = (char *)checksum;
@@ -381,8 +380,7 @@ mark_bad(struct fixture *fixture, const char *checksum)
     request->update_mask = message_new(arena, GOOGLE_TYPE(field_mask));
     request->update_mask->paths = arena_zalloc(arena, 1, sizeof(char *));
     request->update_mask->paths[request->update_mask->n_paths++] = "bad_binaries";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "UpdateDomain", &request->base,
-                           API_TYPE(update_domain_response), &response));
+    EXPECT_OK(fixture_update_domain(fixture, request));
 }
 
 static void

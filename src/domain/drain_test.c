@@ -39,21 +39,6 @@ grace(struct fixture *fixture, const char *cluster_name, const char *attributes)
     return err;
 }
 
-/* What the last change says to others. */
-static ADMIN(DomainTaskAttributes) *
-message_of(const struct fixture *fixture)
-{
-    STORED(DomainChange) *change = message_new(fixture->arena, STORED_TYPE(domain_change));
-    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
-    change->record = (STORED(DomainRecord) *)fixture->domain->record;
-    change->failover = fixture->decision.failover;
-    const ADMIN(ReplicationTask) *task = domain_replication_task(change, fixture->arena);
-    struct slice bytes = message_encode(fixture->arena, &task->domain_task_attributes->base);
-    ADMIN(DomainTaskAttributes) *message = NULL;
-    EXPECT_OK(message_decode(fixture->arena, ADMIN_TYPE(domain_task_attributes), bytes, &message));
-    return message;
-}
-
 static void
 hear(struct fixture *fixture, const ADMIN(DomainTaskAttributes) *message, const char *source)
 {

@@ -1,6 +1,8 @@
 /* failover_fixture.c - see failover_fixture.h. */
 #include "domain/failover_fixture.h"
 
+#include "wire/message.h"
+
 void
 fixture_drop(struct fixture *fixture)
 {
@@ -75,4 +77,18 @@ local_orders(void)
                                      &fixture.decision));
     adopt(&fixture);
     return fixture;
+}
+
+ADMIN(DomainTaskAttributes) *
+message_of(const struct fixture *fixture)
+{
+    STORED(DomainChange) *change = message_new(fixture->arena, STORED_TYPE(domain_change));
+    change->operation = ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_UPDATE);
+    change->record = (STORED(DomainRecord) *)fixture->domain->record;
+    change->failover = fixture->decision.failover;
+    const ADMIN(ReplicationTask) *task = domain_replication_task(change, fixture->arena);
+    struct slice bytes = message_encode(fixture->arena, &task->domain_task_attributes->base);
+    ADMIN(DomainTaskAttributes) *message = NULL;
+    EXPECT_OK(message_decode(fixture->arena, ADMIN_TYPE(domain_task_attributes), bytes, &message));
+    return message;
 }

@@ -28,6 +28,8 @@ void adopt(struct fixture *fixture);
 struct error *failover_request(struct fixture *fixture, const API(FailoverDomainRequest) *request);
 struct error *failover(struct fixture *fixture, const char *cluster_name, const char *attributes);
 struct error *update(struct fixture *fixture, const API(UpdateDomainRequest) *request);
+/* What the last change says to others, through the wire. */
+ADMIN(DomainTaskAttributes) *message_of(const struct fixture *fixture);
 
 #define FIXTURE(name, active, attributes)                                                          \
     scoped(fixture_drop) struct fixture name = orders_active_in(active, attributes)
