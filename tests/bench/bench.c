@@ -41,8 +41,9 @@
 
 struct bench {
     const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
-        *questions_text, *step, *in_flight_text, *payload_text, *activities_text, *signals_text;
-    int64_t in_flight, payload, activities, signals; /* of one shape; 0: another form */
+        *questions_text, *step, *in_flight_text, *pollers_text, *payload_text, *activities_text,
+        *signals_text;
+    int64_t in_flight, pollers, payload, activities, signals; /* of one shape; 0: another form */
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
@@ -302,7 +303,9 @@ run_shape(struct bench *bench)
         .server_pid = bench->pid,
         .count = (unsigned)bench->workflows,
         .in_flight = (unsigned)bench->in_flight,
-        .pollers = bench->in_flight < 32 ? (unsigned)bench->in_flight : 32,
+        .pollers = bench->pollers > 0      ? (unsigned)bench->pollers
+                   : bench->in_flight < 32 ? (unsigned)bench->in_flight
+                                           : 32,
         .connections = CONNECTIONS,
         .payload = (size_t)bench->payload,
         .activities = (unsigned)bench->activities,
@@ -374,6 +377,7 @@ main(int count, char **arguments)
         .questions_text = "8",
         .step = "",
         .in_flight_text = "0",
+        .pollers_text = "0",
         .payload_text = "128",
         .activities_text = "1",
         .signals_text = "0",
@@ -389,6 +393,8 @@ main(int count, char **arguments)
          &bench.questions_text, NULL},
         {"step", "NAME", "Takes workflows a step on: start, decide or end.", &bench.step, NULL},
         {"in-flight", "N", "One shape: so many workflows at a time.", &bench.in_flight_text, NULL},
+        {"pollers", "N", "One shape: polls at a time; else as many as workflows, 32 at most.",
+         &bench.pollers_text, NULL},
         {"payload", "N", "One shape: bytes of input and results.", &bench.payload_text, NULL},
         {"activities", "N", "One shape: of each workflow.", &bench.activities_text, NULL},
         {"signals", "SECONDS", "One shape: signals to one workflow id.", &bench.signals_text, NULL},
@@ -410,6 +416,7 @@ main(int count, char **arguments)
         text_parse_int64(slice_text(bench.only_text), 0, 256, &bench.only) &&
         text_parse_int64(slice_text(bench.questions_text), 1, 10000, &bench.questions) &&
         text_parse_int64(slice_text(bench.in_flight_text), 0, 10000, &bench.in_flight) &&
+        text_parse_int64(slice_text(bench.pollers_text), 0, 10000, &bench.pollers) &&
         text_parse_int64(slice_text(bench.payload_text), 0, 1 << 20, &bench.payload) &&
         text_parse_int64(slice_text(bench.activities_text), 1, 100000, &bench.activities) &&
         text_parse_int64(slice_text(bench.signals_text), 0, 3600, &bench.signals);
