@@ -175,29 +175,22 @@ store_varint(ProtobufCType type, uint64_t value, void *place)
     }
 }
 
-/* Reads one value, not a packed run of them, into `place`. */
-static struct error *
-decode_value(struct decoder *decoder, struct frame *frame, struct wire_reader *reader, void *place)
+/* Reads one number, of a packed run or by itself, into `place`. */
+static inline struct error *
+decode_number(struct decoder *decoder, struct frame *frame, enum wire_kind kind,
+              struct wire_reader *reader, void *place)
 {
     uint64_t value = 0;
-    bool is_fine = true;
-    switch (message_wire_kind(frame->field->type)) {
-    case WIRE_BYTES:
-        return decode_delimited(decoder, frame, place);
-    case WIRE_VARINT:
+    bool is_fine = false;
+    if (kind == WIRE_VARINT) {
         is_fine = wire_reader_varint(reader, &value);
         if (is_fine)
             store_varint(frame->field->type, value, place);
-        break;
-    case WIRE_FIXED32:
+    } else if (kind == WIRE_FIXED32) {
         is_fine = wire_reader_fixed32(reader, place);
-        break;
-    case WIRE_FIXED64:
+    } else {
+        check(kind == WIRE_FIXED64);
         is_fine = wire_reader_fixed64(reader, place);
-        break;
-    case WIRE_GROUP_START:
-    case WIRE_GROUP_END:
-        unreachable("a field of kind group");
     }
     return is_fine ? NULL : decode_fail(decoder, frame, reader->problem);
 }
@@ -248,11 +241,12 @@ decode_packed(struct decoder *decoder, struct frame *frame)
     if (!wire_reader_bytes(&frame->reader, &bytes))
         return decode_fail(decoder, frame, frame->reader.problem);
     struct wire_reader packed = wire_reader_of(bytes);
+    enum wire_kind kind = message_wire_kind(frame->field->type);
     while (!wire_reader_is_done(&packed)) {
         void *place;
         struct error *err = repeated_append(decoder, frame, &place);
         if (err == NULL)
-            err = decode_value(decoder, frame, &packed, place);
+            err = decode_number(decoder, frame, kind, &packed, place);
         if (err != NULL)
             return err;
     }
@@ -289,7 +283,9 @@ decode_field(struct decoder *decoder, struct frame *frame, enum wire_kind kind)
     } else if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
         oneof_choose(frame, place);
     }
-    return decode_value(decoder, frame, &frame->reader, place);
+    if (kind == WIRE_BYTES)
+        return decode_delimited(decoder, frame, place);
+    return decode_number(decoder, frame, kind, &frame->reader, place);
 }
 
 static struct error *
