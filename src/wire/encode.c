@@ -48,18 +48,28 @@ make_room(struct writer *writer, uint8_t *at, size_t size)
 
 /* ---- numbers, where there is room ---- */
 
-static inline uint8_t *
-put_varint(uint8_t *at, uint64_t number)
+static uint8_t *
+put_long_varint(uint8_t *at, uint64_t number)
 {
-    if (number < 0x80) {
-        *--at = (uint8_t)number;
-        return at;
-    }
-    size_t last = (size_t)(63 - __builtin_clzll(number)) / 7; /* seven bits each */
+    size_t bits = 64 - (size_t)__builtin_clzll(number);
+    size_t last = bits * 9 / 64; /* of the bytes, with seven bits each */
     at -= last + 1;
     for (size_t i = 0; i < last; i++, number >>= 7)
         at[i] = (uint8_t)(number | 0x80);
     at[last] = (uint8_t)number;
+    return at;
+}
+
+static inline uint8_t *
+put_varint(uint8_t *at, uint64_t number)
+{
+    if (number >= 1 << 14)
+        return put_long_varint(at, number);
+    if (number >= 1 << 7) {
+        *--at = (uint8_t)(number >> 7);
+        number |= 0x80;
+    }
+    *--at = (uint8_t)number;
     return at;
 }
 
