@@ -14,8 +14,8 @@
 #include "wire/message.h"
 #include "wire/types.h"
 
-#define ROOM_FIRST ((size_t)256) /* a guess: most messages are not larger */
-#define HEADER_MAX ((size_t)16)  /* a tag and a number, which may be a length */
+#define ROOM_FIRST ((size_t)64) /* a guess: usually there is much more at the end of the arena */
+#define HEADER_MAX ((size_t)16) /* a tag and a number, which may be a length */
 
 struct writer {
     struct arena *arena;
@@ -31,6 +31,7 @@ static uint8_t *
 writer_grow(struct writer *writer, const uint8_t *at, size_t size)
 {
     struct arena_room old = writer->room;
+    check(at >= old.start && at <= old.end);
     size_t written = (size_t)(old.end - at);
     writer->room = arena_open_room(writer->arena, size + 2 * written + ROOM_FIRST);
     uint8_t *moved = writer->room.end - written;
@@ -42,8 +43,7 @@ writer_grow(struct writer *writer, const uint8_t *at, size_t size)
 static inline uint8_t *
 make_room(struct writer *writer, uint8_t *at, size_t size)
 {
-    check(at >= writer->room.start);
-    return (size_t)(at - writer->room.start) >= size ? at : writer_grow(writer, at, size);
+    return at - writer->room.start >= (ptrdiff_t)size ? at : writer_grow(writer, at, size);
 }
 
 /* ---- numbers, where there is room ---- */
@@ -80,14 +80,14 @@ put_tag(uint8_t *at, const ProtobufCFieldDescriptor *field, enum wire_kind kind)
 }
 
 static inline uint8_t *
-put_fixed32(uint8_t *at, const void *place)
+put_word32(uint8_t *at, const void *place)
 {
     uint32_t number = htole32(*(const uint32_t *)place);
     return memcpy(at - sizeof number, &number, sizeof number);
 }
 
 static inline uint8_t *
-put_fixed64(uint8_t *at, const void *place)
+put_word64(uint8_t *at, const void *place)
 {
     uint64_t number = htole64(*(const uint64_t *)place);
     return memcpy(at - sizeof number, &number, sizeof number);
@@ -123,17 +123,36 @@ put_number(uint8_t *at, ProtobufCType type, enum wire_kind kind, const void *pla
 {
     if (kind == WIRE_VARINT)
         return put_varint(at, varint_at(type, place));
-    return kind == WIRE_FIXED32 ? put_fixed32(at, place) : put_fixed64(at, place);
+    return kind == WIRE_FIXED32 ? put_word32(at, place) : put_word64(at, place);
 }
 
-static uint8_t *
-put_scalar(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
-           const void *place)
-{
-    enum wire_kind kind = message_wire_kind(field->type);
-    at = make_room(writer, at, HEADER_MAX);
-    return put_tag(put_number(at, field->type, kind, place), field, kind);
-}
+/* Each type has a function that writes one value with its tag; there is room for HEADER_MAX bytes.
+ * X(type, its name, how it travels). */
+#define NUMBER_TYPES(X)                                                                            \
+    X(INT32, int32, VARINT)                                                                        \
+    X(SINT32, sint32, VARINT)                                                                      \
+    X(SFIXED32, sfixed32, FIXED32)                                                                 \
+    X(INT64, int64, VARINT)                                                                        \
+    X(SINT64, sint64, VARINT)                                                                      \
+    X(SFIXED64, sfixed64, FIXED64)                                                                 \
+    X(UINT32, uint32, VARINT)                                                                      \
+    X(FIXED32, fixed32, FIXED32)                                                                   \
+    X(UINT64, uint64, VARINT)                                                                      \
+    X(FIXED64, fixed64, FIXED64)                                                                   \
+    X(FLOAT, float, FIXED32)                                                                       \
+    X(DOUBLE, double, FIXED64)                                                                     \
+    X(BOOL, bool, VARINT)                                                                          \
+    X(ENUM, enum, VARINT)
+
+#define X(TYPE, type, KIND)                                                                        \
+    static uint8_t *put_##type(struct writer *writer, uint8_t *at,                                 \
+                               const ProtobufCFieldDescriptor *field, const void *place)           \
+    {                                                                                              \
+        at = put_number(at, PROTOBUF_C_TYPE_##TYPE, WIRE_##KIND, place);                           \
+        return put_tag(at, field, WIRE_##KIND);                                                    \
+    }
+NUMBER_TYPES(X)
+#undef X
 
 static inline uint8_t *
 put_slice(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
@@ -180,21 +199,23 @@ put_message(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *
     return put_length(writer, at, field, behind);
 }
 
+typedef uint8_t *put_function(struct writer *writer, uint8_t *at,
+                              const ProtobufCFieldDescriptor *field, const void *place);
+
 /* One value with its tag. */
 static inline uint8_t *
 put_value(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
           const void *place)
 {
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING:
-        return put_text(writer, at, field, place);
-    case PROTOBUF_C_TYPE_BYTES:
-        return put_bytes(writer, at, field, place);
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return put_message(writer, at, field, place);
-    default:
-        return put_scalar(writer, at, field, place);
-    }
+    static put_function *const functions[] = {[PROTOBUF_C_TYPE_STRING] = put_text,
+                                              [PROTOBUF_C_TYPE_BYTES] = put_bytes,
+                                              [PROTOBUF_C_TYPE_MESSAGE] = put_message,
+#define X(TYPE, type, KIND) [PROTOBUF_C_TYPE_##TYPE] = put_##type,
+                                              NUMBER_TYPES(X)
+#undef X
+    };
+    check(field->type < array_length(functions));
+    return functions[field->type](writer, make_room(writer, at, HEADER_MAX), field, place);
 }
 
 static uint8_t *
@@ -235,34 +256,25 @@ arm_is_given(const ProtobufCFieldDescriptor *field, const void *place)
     return pointer != NULL && pointer != field->default_value;
 }
 
-/* What a new message has is not written. */
-static inline uint8_t *
-put_singular(struct writer *writer, uint8_t *at, const ProtobufCFieldDescriptor *field,
-             const void *place)
+/* Types that have eight bytes of 0 where nothing is set, or the length in them; the others have
+ * four. A string that was not set may also be an empty one. */
+#define WIDE_TYPES                                                                                 \
+    (1u << PROTOBUF_C_TYPE_INT64 | 1u << PROTOBUF_C_TYPE_SINT64 | 1u << PROTOBUF_C_TYPE_SFIXED64 | \
+     1u << PROTOBUF_C_TYPE_UINT64 | 1u << PROTOBUF_C_TYPE_FIXED64 | 1u << PROTOBUF_C_TYPE_DOUBLE | \
+     1u << PROTOBUF_C_TYPE_STRING | 1u << PROTOBUF_C_TYPE_BYTES | 1u << PROTOBUF_C_TYPE_MESSAGE)
+
+/* Is there something else than what a new message has? Most fields are not set: those first. */
+static inline bool
+value_is_set(ProtobufCType type, const void *place)
 {
-    const char *text;
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING:
-        text = *(const char *const *)place;
-        return text == NULL || text[0] == '\0' ? at : put_text(writer, at, field, place);
-    case PROTOBUF_C_TYPE_BYTES:
-        return ((const ProtobufCBinaryData *)place)->len == 0 ? at
-                                                              : put_bytes(writer, at, field, place);
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return *(const void *const *)place == NULL ? at : put_message(writer, at, field, place);
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return *(const double *)place == 0 ? at : put_scalar(writer, at, field, place);
-    case PROTOBUF_C_TYPE_FLOAT:
-        return *(const float *)place == 0 ? at : put_scalar(writer, at, field, place);
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-        return *(const uint64_t *)place == 0 ? at : put_scalar(writer, at, field, place);
-    default:
-        return *(const uint32_t *)place == 0 ? at : put_scalar(writer, at, field, place);
-    }
+    bool is_wide = (WIDE_TYPES >> type & 1) != 0;
+    if (is_wide ? *(const uint64_t *)place == 0 : *(const uint32_t *)place == 0)
+        return false;
+    if (type == PROTOBUF_C_TYPE_STRING)
+        return **(const char *const *)place != '\0';
+    if (type == PROTOBUF_C_TYPE_DOUBLE)
+        return *(const double *)place != 0;
+    return type != PROTOBUF_C_TYPE_FLOAT || *(const float *)place != 0;
 }
 
 static uint8_t *
@@ -277,12 +289,12 @@ put_fields(struct writer *writer, uint8_t *at, const ProtobufCMessage *message)
             size_t count = *(const size_t *)(start + field->quantifier_offset);
             if (count > 0)
                 at = put_repeated(writer, at, field, count, *(const char *const *)place);
-        } else if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) == 0) {
-            at = put_singular(writer, at, field, place);
-        } else {
+        } else if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
             uint32_t arm = *(const uint32_t *)(start + field->quantifier_offset);
             if (arm == field->id && arm_is_given(field, place))
                 at = put_value(writer, at, field, place);
+        } else if (value_is_set(field->type, place)) {
+            at = put_value(writer, at, field, place);
         }
     }
     return at;
