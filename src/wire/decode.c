@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "wire/maps.h"
+#include "wire/presence.h"
 #include "wire/reader.h"
 #include "wire/types.h"
 
@@ -30,6 +31,7 @@ struct map_seen {
 struct decoder {
     struct arena *arena;
     enum error_kind kind;  /* of the errors */
+    bool is_lent;          /* bytes fields may point into what is read */
     size_t budget;         /* bytes that may still be taken */
     struct map_seen *maps; /* to be put in order */
 };
@@ -109,6 +111,10 @@ decode_bytes(struct decoder *decoder, struct frame *frame, struct slice bytes,
     *place = (ProtobufCBinaryData){0};
     if (bytes.length == 0)
         return NULL;
+    if (decoder->is_lent) {
+        *place = presence_make_bytes(bytes);
+        return NULL;
+    }
     uint8_t *data = decode_alloc(decoder, bytes.length);
     if (data == NULL)
         return decode_fail_memory(decoder, frame);
@@ -329,20 +335,32 @@ decoder_sort_maps(struct decoder *decoder)
     }
 }
 
+static struct error *
+decode_all(struct decoder *decoder, const ProtobufCMessageDescriptor *type, struct slice bytes,
+           ProtobufCMessage **out)
+{
+    decoder->budget = MESSAGE_MEMORY_FREE + bytes.length * MESSAGE_MEMORY_FACTOR;
+    ProtobufCMessage *message = message_new(decoder->arena, type);
+    struct error *err = decode_message(decoder, NULL, message, bytes);
+    if (err != NULL)
+        return err;
+    decoder_sort_maps(decoder);
+    *out = message;
+    return NULL;
+}
+
 struct error *
 message_decode_at(struct arena *arena, enum error_kind kind, const ProtobufCMessageDescriptor *type,
                   struct slice bytes, ProtobufCMessage **out)
 {
-    struct decoder decoder = {
-        .arena = arena,
-        .kind = kind,
-        .budget = MESSAGE_MEMORY_FREE + bytes.length * MESSAGE_MEMORY_FACTOR,
-    };
-    ProtobufCMessage *message = message_new(arena, type);
-    struct error *err = decode_message(&decoder, NULL, message, bytes);
-    if (err != NULL)
-        return err;
-    decoder_sort_maps(&decoder);
-    *out = message;
-    return NULL;
+    struct decoder decoder = {.arena = arena, .kind = kind};
+    return decode_all(&decoder, type, bytes, out);
+}
+
+struct error *
+message_decode_lent(struct arena *arena, const ProtobufCMessageDescriptor *type, struct slice bytes,
+                    ProtobufCMessage **out)
+{
+    struct decoder decoder = {.arena = arena, .kind = ERR_BAD_REQUEST, .is_lent = true};
+    return decode_all(&decoder, type, bytes, out);
 }
