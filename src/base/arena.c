@@ -1,4 +1,5 @@
-/* arena.c - a chain of chunks, filled from the front.
+/* arena.c - a chain of chunks, filled from the front, and from the back by what is written
+ * backwards.
  *
  * A chunk is one block of memory; the arena itself lives at the start of the first. Chunks double
  * up to a bound, so that a large arena has few of them. What is larger than a usual chunk gets a
@@ -37,7 +38,8 @@
 struct chunk {
     struct chunk *next; /* the one taken before it, or NULL for the first */
     size_t size;        /* of bytes */
-    size_t used;
+    size_t used;        /* from the front */
+    size_t end;         /* what is behind it is used, too */
     _Alignas(16) char bytes[];
 };
 
@@ -57,7 +59,7 @@ static struct chunk *
 chunk_new(size_t size)
 {
     struct chunk *chunk = memory_alloc(sizeof *chunk + size);
-    *chunk = (struct chunk){.size = size};
+    *chunk = (struct chunk){.size = size, .end = size};
     ASAN_POISON_MEMORY_REGION(chunk->bytes, size);
     return chunk;
 }
@@ -69,12 +71,19 @@ chunk_free(struct chunk *chunk)
     memory_free(chunk);
 }
 
+/* Does a piece of `size` bytes fit? */
+static bool
+chunk_fits(const struct chunk *chunk, size_t size)
+{
+    check(chunk->used <= chunk->end);
+    return size + ARENA_GAP <= chunk->end - chunk->used;
+}
+
 /* `size` is already rounded up; NULL when it does not fit. */
 static void *
 chunk_take(struct chunk *chunk, size_t size)
 {
-    check(chunk->used <= chunk->size);
-    if (size + ARENA_GAP > chunk->size - chunk->used)
+    if (!chunk_fits(chunk, size))
         return NULL;
     char *bytes = chunk->bytes + chunk->used;
     chunk->used += size + ARENA_GAP;
@@ -129,6 +138,7 @@ arena_reset(struct arena *arena)
     check(first->used >= arena->first_used);
     ASAN_POISON_MEMORY_REGION(first->bytes + arena->first_used, first->size - arena->first_used);
     first->used = arena->first_used;
+    first->end = first->size;
     arena->footprint = sizeof *first + first->size;
 }
 
@@ -138,8 +148,8 @@ arena_footprint(const struct arena *arena)
     return arena->footprint;
 }
 
-/* The current chunk is full: takes `size` bytes from a new one. */
-static void *
+/* The current chunk is full: a new one with room for `size` bytes. */
+static struct chunk *
 arena_grow(struct arena *arena, size_t size)
 {
     struct chunk *current = arena->current;
@@ -154,7 +164,7 @@ arena_grow(struct arena *arena, size_t size)
         chunk->next = current; /* the first chunk stays last, it holds the arena */
         arena->current = chunk;
     }
-    return chunk_take(chunk, size);
+    return chunk;
 }
 
 void *
@@ -164,7 +174,7 @@ arena_alloc(struct arena *arena, size_t size)
     size_t rounded = round_up(size == 0 ? 1 : size);
     void *bytes = chunk_take(arena->current, rounded);
     if (bytes == NULL)
-        bytes = arena_grow(arena, rounded);
+        bytes = chunk_take(arena_grow(arena, rounded), rounded);
     check(bytes != NULL);
     /* The tail that only rounds up is not the caller's. */
     ASAN_POISON_MEMORY_REGION((char *)bytes + size, rounded - size);
@@ -179,6 +189,32 @@ arena_zalloc(struct arena *arena, size_t count, size_t size)
     check_that(!is_too_much, "%zu pieces of %zu bytes wanted", count, size);
     void *bytes = arena_alloc(arena, total);
     return memset(bytes, 0, total);
+}
+
+struct arena_room
+arena_open_room(struct arena *arena, size_t size)
+{
+    check_that(size < SIZE_MAX / 2, "%zu bytes wanted", size);
+    struct chunk *chunk = arena->current;
+    if (!chunk_fits(chunk, size))
+        chunk = arena_grow(arena, size);
+    struct arena_room room = {
+        .start = (uint8_t *)chunk->bytes + chunk->used + ARENA_GAP,
+        .end = (uint8_t *)chunk->bytes + chunk->end,
+        .chunk = chunk,
+    };
+    ASAN_UNPOISON_MEMORY_REGION(room.start, (size_t)(room.end - room.start));
+    return room;
+}
+
+void
+arena_close_room(struct arena_room room, const uint8_t *piece)
+{
+    check(piece >= room.start && piece <= room.end);
+    check(room.end == (uint8_t *)room.chunk->bytes + room.chunk->end);
+    ASAN_POISON_MEMORY_REGION(room.start, (size_t)(piece - room.start));
+    if (piece < room.end) /* the gap before it is not free either */
+        room.chunk->end = (size_t)(piece - (uint8_t *)room.chunk->bytes) - ARENA_GAP;
 }
 
 char *

@@ -31,6 +31,19 @@ must_use void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 /* One zeroed object of `type`. */
 #define arena_make(arena, type) ((type *)arena_zalloc((arena), 1, sizeof(type)))
 
+/* Room for one piece whose size is not known yet and that is written from its end. */
+struct arena_room {
+    uint8_t *start;
+    uint8_t *end;
+    struct chunk *chunk; /* the arena's own */
+};
+
+/* All that is free at one place, `size` bytes at least. Nothing else may be taken from the arena
+ * before the room is closed, but for a larger room that the piece moves to. */
+must_use struct arena_room arena_open_room(struct arena *arena, size_t size);
+/* What stands from `piece` to the end of the room stays, the rest is free again. */
+void arena_close_room(struct arena_room room, const uint8_t *piece);
+
 /* Copies into the arena. A text is NUL-terminated. */
 char *arena_text(struct arena *arena, const char *text);
 char *arena_text_of(struct arena *arena, struct slice bytes);

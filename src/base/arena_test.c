@@ -26,6 +26,43 @@ TEST(arena, what_was_handed_out_is_aligned_and_does_not_overlap)
     }
 }
 
+TEST(arena, a_piece_written_from_its_end_takes_no_more_than_its_bytes)
+{
+    for (int s = 0; s < test_seed_count(); s++) {
+        struct random random;
+        random_seed(&random, test_seed(s));
+        scoped(arena_drop) struct arena *arena = arena_new(random_below(&random, 2000));
+        uint8_t *pieces[300];
+        size_t sizes[300];
+        for (size_t i = 0; i < 300; i++) {
+            sizes[i] = random_below(&random, random_below(&random, 20) == 0 ? 50000 : 300);
+            struct arena_room room = arena_open_room(arena, sizes[i]);
+            EXPECT((size_t)(room.end - room.start) >= sizes[i]);
+            pieces[i] = i % 2 == 0 ? room.end - sizes[i] : room.end;
+            arena_close_room(room, pieces[i]);
+            if (i % 2 != 0)
+                pieces[i] = arena_alloc(arena, sizes[i]);
+            memset(pieces[i], (int)i, sizes[i]);
+        }
+        for (size_t i = 0; i < 300; i++)
+            for (size_t j = 0; j < sizes[i]; j++)
+                EXPECT_EQ(pieces[i][j], (uint8_t)i);
+    }
+}
+
+TEST(arena, a_reset_arena_forgets_what_was_written_from_its_end)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(1000);
+    size_t fresh = arena_footprint(arena);
+    for (int round = 0; round < 100; round++) {
+        struct arena_room room = arena_open_room(arena, 500);
+        memset(room.end - 500, 1, 500);
+        arena_close_room(room, room.end - 500);
+        EXPECT_EQ(arena_footprint(arena), fresh);
+        arena_reset(arena);
+    }
+}
+
 TEST(arena, a_reset_arena_is_as_small_as_a_new_one_and_usable)
 {
     scoped(arena_drop) struct arena *arena = arena_new(1000);

@@ -258,8 +258,8 @@ run_handler(struct rpc_call *call)
     if (err != NULL)
         return err;
     ProtobufCMessage *request = NULL;
-    err = message_decode_at(call->arena, ERR_BAD_REQUEST, state->wire.request,
-                            grpc_call_request(call->grpc), &request);
+    err = message_decode_lent(call->arena, state->wire.request, grpc_call_request(call->grpc),
+                              &request);
     if (err != NULL)
         return err;
     call->request = request;

@@ -18,8 +18,10 @@ struct rpc_call {
     void *door; /* whose table it was found in */
     struct grpc_call *grpc;
     struct arena *arena;
-    const ProtobufCMessage *request; /* decoded; of the method's request type */
-    ProtobufCMessage *response;      /* initialised; of the method's response type */
+    /* Decoded; of the method's request type. Its fields of bytes are those of the call: a call that
+     * is parked has them no more once its handler has returned. */
+    const ProtobufCMessage *request;
+    ProtobufCMessage *response; /* initialised; of the method's response type */
     /* Fields of the response that are in wire form already: they go out behind the others as they
      * are. Read when the call is answered. */
     const struct slice *pieces;

@@ -32,20 +32,29 @@ batch_new(struct arena *arena, struct partition partition, uint64_t guard_next)
 static void
 batch_add(struct batch *batch, struct batch_step given)
 {
-    check(given.key.length <= UINT32_MAX && given.value.length <= UINT32_MAX);
+    check(given.key.length <= UINT32_MAX);
+    check(given.head.length + given.value.length <= UINT32_MAX);
     struct batch_step *step = arena_make(batch->arena, struct batch_step);
     *step = given;
     *batch->last = step;
     batch->last = &step->next;
     batch->count++;
-    batch->bytes += given.key.length + given.value.length;
+    batch->bytes += given.key.length + given.head.length + given.value.length;
 }
 
 void
 batch_put(struct batch *batch, enum row_kind kind, struct slice key, struct slice value)
 {
+    batch_put_headed(batch, kind, key, (struct slice){0}, value);
+}
+
+void
+batch_put_headed(struct batch *batch, enum row_kind kind, struct slice key, struct slice head,
+                 struct slice value)
+{
     batch_add(batch,
-              (struct batch_step){.verb = BATCH_PUT, .kind = kind, .key = key, .value = value});
+              (struct batch_step){
+                  .verb = BATCH_PUT, .kind = kind, .key = key, .head = head, .value = value});
 }
 
 void
@@ -82,9 +91,10 @@ append_step(uint8_t **place, const struct batch_step *step)
     head.verb = (uint8_t)step->verb;
     head.kind = (uint8_t)step->kind;
     head.key_length = (uint32_t)step->key.length;
-    head.value_length = (uint32_t)step->value.length;
+    head.value_length = (uint32_t)(step->head.length + step->value.length);
     append(place, &head, sizeof head);
     append(place, step->key.data, step->key.length);
+    append(place, step->head.data, step->head.length);
     append(place, step->value.data, step->value.length);
 }
 

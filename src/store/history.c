@@ -68,14 +68,12 @@ batch_add_node(struct batch *batch, const struct history_branch *branch,
     key_u64_descending(&key, node->range_id);
     key_u64_descending(&key, node->sequence);
 
-    uint8_t *value = arena_alloc(batch->arena, NODE_HEAD_SIZE + node->events.length);
-    value[0] = NODE_FORMAT;
+    uint8_t *head = arena_alloc(batch->arena, NODE_HEAD_SIZE);
+    head[0] = NODE_FORMAT;
     for (int i = 0; i < 8; i++)
-        value[1 + i] = (uint8_t)((uint64_t)node->next_event_id >> (56 - 8 * i));
-    if (node->events.length > 0)
-        memcpy(value + NODE_HEAD_SIZE, node->events.data, node->events.length);
-    batch_put(batch, ROW_HISTORY, key_end(&key),
-              slice_of(value, NODE_HEAD_SIZE + node->events.length));
+        head[1 + i] = (uint8_t)((uint64_t)node->next_event_id >> (56 - 8 * i));
+    batch_put_headed(batch, ROW_HISTORY, key_end(&key), slice_of(head, NODE_HEAD_SIZE),
+                     node->events);
 }
 
 void

@@ -24,7 +24,7 @@ struct history_node {
     struct slice events;   /* History.events records: bytes that go out as they are */
 };
 
-/* Adds a node to a batch of its shard. */
+/* Adds a node to a batch of its shard; its events are not copied (store.h, batch_new). */
 void batch_add_node(struct batch *batch, const struct history_branch *branch,
                     const struct history_node *node);
 /* Deletes the nodes of a branch that begin at `from_event_id` or later. */

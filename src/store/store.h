@@ -43,6 +43,7 @@ struct batch_step {
     enum batch_verb verb;
     enum row_kind kind;
     struct slice key;   /* put, delete: the row; range: first row that goes */
+    struct slice head;  /* put: bytes before the value, so that a large one need not be copied */
     struct slice value; /* put: the bytes; range: the key where it ends, itself kept */
 };
 
@@ -52,13 +53,16 @@ struct batch {
     struct arena *arena;
     struct batch_step *first, **last;
     size_t count;
-    size_t bytes; /* of keys and values */
+    size_t bytes; /* of keys, heads and values */
 };
 
 /* An empty batch. Keys and values given later are not copied before submission: keep them until
  * then. */
 struct batch *batch_new(struct arena *arena, struct partition partition, uint64_t guard_next);
 void batch_put(struct batch *batch, enum row_kind kind, struct slice key, struct slice value);
+/* The same with a value in two parts. */
+void batch_put_headed(struct batch *batch, enum row_kind kind, struct slice key, struct slice head,
+                      struct slice value);
 void batch_delete(struct batch *batch, enum row_kind kind, struct slice key);
 /* All rows of the kind with from <= key < to; empty `to`: to the end of the kind. */
 void batch_delete_range(struct batch *batch, enum row_kind kind, struct slice from,

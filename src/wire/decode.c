@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "wire/maps.h"
+#include "wire/presence.h"
 #include "wire/reader.h"
 #include "wire/types.h"
 
@@ -30,6 +31,7 @@ struct map_seen {
 struct decoder {
     struct arena *arena;
     enum error_kind kind;  /* of the errors */
+    bool is_lent;          /* bytes fields may point into what is read */
     size_t budget;         /* bytes that may still be taken */
     struct map_seen *maps; /* to be put in order */
 };
@@ -109,6 +111,10 @@ decode_bytes(struct decoder *decoder, struct frame *frame, struct slice bytes,
     *place = (ProtobufCBinaryData){0};
     if (bytes.length == 0)
         return NULL;
+    if (decoder->is_lent) {
+        *place = presence_make_bytes(bytes);
+        return NULL;
+    }
     uint8_t *data = decode_alloc(decoder, bytes.length);
     if (data == NULL)
         return decode_fail_memory(decoder, frame);
@@ -175,29 +181,22 @@ store_varint(ProtobufCType type, uint64_t value, void *place)
     }
 }
 
-/* Reads one value, not a packed run of them, into `place`. */
-static struct error *
-decode_value(struct decoder *decoder, struct frame *frame, struct wire_reader *reader, void *place)
+/* Reads one number, of a packed run or by itself, into `place`. */
+static inline struct error *
+decode_number(struct decoder *decoder, struct frame *frame, enum wire_kind kind,
+              struct wire_reader *reader, void *place)
 {
     uint64_t value = 0;
-    bool is_fine = true;
-    switch (message_wire_kind(frame->field->type)) {
-    case WIRE_BYTES:
-        return decode_delimited(decoder, frame, place);
-    case WIRE_VARINT:
+    bool is_fine = false;
+    if (kind == WIRE_VARINT) {
         is_fine = wire_reader_varint(reader, &value);
         if (is_fine)
             store_varint(frame->field->type, value, place);
-        break;
-    case WIRE_FIXED32:
+    } else if (kind == WIRE_FIXED32) {
         is_fine = wire_reader_fixed32(reader, place);
-        break;
-    case WIRE_FIXED64:
+    } else {
+        check(kind == WIRE_FIXED64);
         is_fine = wire_reader_fixed64(reader, place);
-        break;
-    case WIRE_GROUP_START:
-    case WIRE_GROUP_END:
-        unreachable("a field of kind group");
     }
     return is_fine ? NULL : decode_fail(decoder, frame, reader->problem);
 }
@@ -248,11 +247,12 @@ decode_packed(struct decoder *decoder, struct frame *frame)
     if (!wire_reader_bytes(&frame->reader, &bytes))
         return decode_fail(decoder, frame, frame->reader.problem);
     struct wire_reader packed = wire_reader_of(bytes);
+    enum wire_kind kind = message_wire_kind(frame->field->type);
     while (!wire_reader_is_done(&packed)) {
         void *place;
         struct error *err = repeated_append(decoder, frame, &place);
         if (err == NULL)
-            err = decode_value(decoder, frame, &packed, place);
+            err = decode_number(decoder, frame, kind, &packed, place);
         if (err != NULL)
             return err;
     }
@@ -289,7 +289,9 @@ decode_field(struct decoder *decoder, struct frame *frame, enum wire_kind kind)
     } else if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
         oneof_choose(frame, place);
     }
-    return decode_value(decoder, frame, &frame->reader, place);
+    if (kind == WIRE_BYTES)
+        return decode_delimited(decoder, frame, place);
+    return decode_number(decoder, frame, kind, &frame->reader, place);
 }
 
 static struct error *
@@ -333,20 +335,32 @@ decoder_sort_maps(struct decoder *decoder)
     }
 }
 
+static struct error *
+decode_all(struct decoder *decoder, const ProtobufCMessageDescriptor *type, struct slice bytes,
+           ProtobufCMessage **out)
+{
+    decoder->budget = MESSAGE_MEMORY_FREE + bytes.length * MESSAGE_MEMORY_FACTOR;
+    ProtobufCMessage *message = message_new(decoder->arena, type);
+    struct error *err = decode_message(decoder, NULL, message, bytes);
+    if (err != NULL)
+        return err;
+    decoder_sort_maps(decoder);
+    *out = message;
+    return NULL;
+}
+
 struct error *
 message_decode_at(struct arena *arena, enum error_kind kind, const ProtobufCMessageDescriptor *type,
                   struct slice bytes, ProtobufCMessage **out)
 {
-    struct decoder decoder = {
-        .arena = arena,
-        .kind = kind,
-        .budget = MESSAGE_MEMORY_FREE + bytes.length * MESSAGE_MEMORY_FACTOR,
-    };
-    ProtobufCMessage *message = message_new(arena, type);
-    struct error *err = decode_message(&decoder, NULL, message, bytes);
-    if (err != NULL)
-        return err;
-    decoder_sort_maps(&decoder);
-    *out = message;
-    return NULL;
+    struct decoder decoder = {.arena = arena, .kind = kind};
+    return decode_all(&decoder, type, bytes, out);
+}
+
+struct error *
+message_decode_lent(struct arena *arena, const ProtobufCMessageDescriptor *type, struct slice bytes,
+                    ProtobufCMessage **out)
+{
+    struct decoder decoder = {.arena = arena, .kind = ERR_BAD_REQUEST, .is_lent = true};
+    return decode_all(&decoder, type, bytes, out);
 }

@@ -15,8 +15,9 @@
  *   4. Work is linear in the bytes (maps: n log n). Memory is bounded by about
  *      MESSAGE_MEMORY_FACTOR times the bytes, and MESSAGE_MEMORY_FREE on top.
  *
- * Ownership: a decoded message copies what it needs into the arena; nothing points into the bytes.
- * There is nothing to free: never call the generated __free_unpacked functions on it. */
+ * Ownership: a decoded message copies what it needs into the arena; nothing points into the bytes,
+ * but for message_decode_lent. There is nothing to free: never call the generated __free_unpacked
+ * functions on it. */
 #ifndef CADENZA_WIRE_MESSAGE_H
 #define CADENZA_WIRE_MESSAGE_H
 
@@ -50,6 +51,12 @@ must_use void *message_new(struct arena *arena, const ProtobufCMessageDescriptor
 must_use struct error *message_decode_at(struct arena *arena, enum error_kind kind,
                                          const ProtobufCMessageDescriptor *type, struct slice bytes,
                                          ProtobufCMessage **out);
+
+/* The same for bytes that the caller keeps as long as the message, as a server does with a request:
+ * what is a field of bytes, a payload above all, points into them and is not copied. */
+must_use struct error *message_decode_lent(struct arena *arena,
+                                           const ProtobufCMessageDescriptor *type,
+                                           struct slice bytes, ProtobufCMessage **out);
 
 /* The bytes of `message`, in `arena`. Scalars that are 0, empty strings and empty bytes are not
  * written; messages are written when their pointer is set, arms of a oneof when its case is. Fields

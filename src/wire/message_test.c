@@ -13,6 +13,7 @@
 #include "uber/cadence/api/v1/service_workflow.pb-c.h"
 #include "wire/maps.h"
 #include "wire/names.h"
+#include "wire/presence.h"
 
 #define BYTES(text) ((struct slice)SLICE_LITERAL(text))
 
@@ -34,6 +35,27 @@ TEST(message, what_was_encoded_is_decoded)
     EXPECT_EQ(again->workflow_execution_retention_period->seconds, 86400);
     EXPECT(again->active_clusters == NULL);
     EXPECT(slice_equal(message_encode(arena, &again->base), bytes));
+}
+
+TEST(message, of_a_lent_request_only_the_bytes_stay_where_they_are)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(RespondActivityTaskCompletedRequest) *request =
+        message_new(arena, API_TYPE(respond_activity_task_completed_request));
+    request->identity = "worker";
+    request->result = message_new(arena, API_TYPE(payload));
+    request->result->data = presence_make_bytes(BYTES("done"));
+    struct slice bytes = message_encode(arena, &request->base);
+
+    ProtobufCMessage *lent = NULL;
+    EXPECT_OK(message_decode_lent(arena, request->base.descriptor, bytes, &lent));
+    request = (API(RespondActivityTaskCompletedRequest) *)lent;
+    const uint8_t *result = request->result->data.data, *text = (const uint8_t *)request->identity;
+    EXPECT(slice_equal(presence_read_bytes(request->result->data), BYTES("done")));
+    EXPECT(result >= bytes.data && result < bytes.data + bytes.length);
+    EXPECT_TEXT(request->identity, "worker");
+    EXPECT(text < bytes.data || text >= bytes.data + bytes.length);
+    EXPECT(slice_equal(message_encode(arena, lent), bytes));
 }
 
 TEST(message, no_bytes_are_an_empty_message_and_the_reverse)

@@ -9,7 +9,7 @@
 #define FIELD_NUMBER_MAX ((1u << 29) - 1)
 #define VARINT_BYTES_MAX 10
 
-static bool
+bool
 wire_reader_fail(struct wire_reader *reader, const char *problem)
 {
     reader->problem = problem;
@@ -45,7 +45,7 @@ wire_reader_long_varint(struct wire_reader *reader, uint64_t *value)
 }
 
 bool
-wire_reader_tag(struct wire_reader *reader, uint32_t *number, enum wire_kind *kind)
+wire_reader_long_tag(struct wire_reader *reader, uint32_t *number, enum wire_kind *kind)
 {
     uint64_t tag;
     if (!wire_reader_varint(reader, &tag))
@@ -59,13 +59,6 @@ wire_reader_tag(struct wire_reader *reader, uint32_t *number, enum wire_kind *ki
     *number = (uint32_t)(tag >> 3);
     *kind = (enum wire_kind)(tag & 7);
     return true;
-}
-
-static size_t
-wire_reader_left(const struct wire_reader *reader)
-{
-    check(reader->at <= reader->end);
-    return (size_t)(reader->end - reader->at);
 }
 
 bool
@@ -87,19 +80,6 @@ wire_reader_fixed64(struct wire_reader *reader, uint64_t *value)
     memcpy(value, reader->at, sizeof *value);
     *value = le64toh(*value);
     reader->at += sizeof *value;
-    return true;
-}
-
-bool
-wire_reader_bytes(struct wire_reader *reader, struct slice *bytes)
-{
-    uint64_t length;
-    if (!wire_reader_varint(reader, &length))
-        return false;
-    if (length > wire_reader_left(reader))
-        return wire_reader_fail(reader, "longer than what is left");
-    *bytes = slice_of(reader->at, (size_t)length);
-    reader->at += length;
     return true;
 }
 

@@ -13,22 +13,6 @@
 #include "wire/thrift_value.h"
 #include "wire/types.h"
 
-static void make_struct_canonical(struct arena *arena, const struct thrift_struct *structure,
-                                  ProtobufCMessage *message);
-
-/* Unset, as in a new message. */
-static void
-field_clear(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
-{
-    char *place = (char *)message + field->offset;
-    if (field->label == PROTOBUF_C_LABEL_REPEATED)
-        *(size_t *)((char *)message + field->quantifier_offset) = 0;
-    else if (field->type == PROTOBUF_C_TYPE_STRING)
-        *(char **)place = presence_make_text("");
-    else
-        memset(place, 0, message_element_size(field->type));
-}
-
 /* Does a row name the field at `offset`: of the group at `group_offset`, or (group NULL) of the
  * struct's message itself? There the pointer to a group counts as well. */
 static bool
@@ -50,82 +34,129 @@ struct_names(const struct thrift_struct *structure, const ProtobufCMessageDescri
     return false;
 }
 
-/* Clears the fields of `message`, which is the struct's own or that of a group in it, that no row
- * names. */
-static void
-drop_unknown(const struct thrift_struct *structure, const ProtobufCMessageDescriptor *group,
-             size_t group_offset, ProtobufCMessage *message)
+/* ---- Canonical events ---- */
+
+static ProtobufCMessage *copy_struct(struct arena *arena, const struct thrift_struct *structure,
+                                     const ProtobufCMessage *message);
+
+/* A message of its own with the same values. */
+static void *
+copy_shell(struct arena *arena, const void *message)
 {
-    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
-        bool is_arm = (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
-        if (!is_arm && !struct_names(structure, group, group_offset, field->offset))
-            field_clear(message, field);
-    }
+    size_t size = ((const ProtobufCMessage *)message)->descriptor->sizeof_message;
+    return memcpy(arena_alloc(arena, size), message, size);
 }
 
-static void
-make_duration_canonical(const struct thrift_field *row, GOOGLE(Duration) *duration)
+static GOOGLE(Duration) *
+copy_duration(struct arena *arena, const struct thrift_field *row, const GOOGLE(Duration) *duration)
 {
-    if (duration == NULL)
-        return;
-    duration->seconds = thrift_seconds_of(row, duration);
-    duration->nanos = 0;
+    GOOGLE(Duration) *copy = copy_shell(arena, duration);
+    copy->seconds = thrift_seconds_of(row, duration);
+    copy->nanos = 0;
+    return copy;
 }
 
-static void
-make_list_canonical(struct arena *arena, const struct thrift_field *row, ProtobufCMessage **items,
-                    size_t *count)
-{
-    if (row->kind != THRIFT_STRUCT_LIST)
-        return wire_map_sort_messages(arena, items, count);
-    for (size_t i = 0; i < *count; i++)
-        make_struct_canonical(arena, row->structure(), items[i]);
-}
-
-static void
-make_value_canonical(struct arena *arena, const struct thrift_field *row, union thrift_place place,
-                     ProtobufCMessage *message)
+static ProtobufCMessage *
+copy_message(struct arena *arena, const struct thrift_field *row, const ProtobufCMessage *message)
 {
     switch (row->kind) {
-    case THRIFT_ENUM:
-        *place.int32 = *place.int32 > 0 ? *place.int32 : 0;
-        return;
     case THRIFT_SECONDS:
     case THRIFT_LONG_SECONDS:
-        return make_duration_canonical(row, *place.duration);
+        return &copy_duration(arena, row, (const GOOGLE(Duration) *)message)->base;
     case THRIFT_TIME:
-        if (*place.timestamp != NULL)
-            *place.timestamp =
-                presence_make_timestamp(arena, thrift_nanoseconds_of(*place.timestamp));
-        return;
-    case THRIFT_STRUCT:
-        if (*place.message != NULL)
-            make_struct_canonical(arena, row->structure(), *place.message);
-        return;
-    case THRIFT_STRUCT_LIST:
-    case THRIFT_TEXT_MAP:
-    case THRIFT_PAYLOAD_MAP:
-        return make_list_canonical(arena, row, *place.messages, thrift_count_of(row, message));
+        return &presence_make_timestamp(arena,
+                                        thrift_nanoseconds_of((const GOOGLE(Timestamp) *)message))
+                    ->base;
+    case THRIFT_PAYLOAD:
+        return copy_shell(arena, message);
     default:
+        return copy_struct(arena, row->structure(), message);
+    }
+}
+
+/* The elements of a list or map. */
+static void
+copy_items(struct arena *arena, const struct thrift_field *row, const ProtobufCMessage *message,
+           ProtobufCMessage *copy)
+{
+    union thrift_place from, to;
+    bool is_there = thrift_place_of(row, message, &from) && thrift_place_of(row, copy, &to);
+    size_t *count = thrift_count_of(row, copy);
+    check(is_there);
+    *count = *thrift_count_of(row, message);
+    if (*count == 0)
+        return;
+    *to.messages = arena_alloc(arena, *count * sizeof **to.messages);
+    if (row->kind == THRIFT_TEXT_LIST) {
+        memcpy(*to.texts, *from.texts, *count * sizeof **to.texts);
+        return;
+    }
+    for (size_t i = 0; i < *count; i++)
+        (*to.messages)[i] = row->kind == THRIFT_STRUCT_LIST
+                                ? copy_struct(arena, row->structure(), (*from.messages)[i])
+                                : copy_shell(arena, (*from.messages)[i]);
+    if (row->kind != THRIFT_STRUCT_LIST)
+        wire_map_sort_messages(arena, *to.messages, count);
+}
+
+static void
+copy_value(struct arena *arena, const struct thrift_field *row, union thrift_place from,
+           union thrift_place to)
+{
+    switch (row->kind) {
+    case THRIFT_TEXT:
+        *to.text = presence_make_text(*from.text);
+        return;
+    case THRIFT_BYTES:
+        *to.bytes = *from.bytes;
+        return;
+    case THRIFT_BOOL:
+        *to.boolean = *from.boolean;
+        return;
+    case THRIFT_I32:
+    case THRIFT_LONG_I32:
+        *to.int32 = *from.int32;
+        return;
+    case THRIFT_ENUM:
+        *to.int32 = *from.int32 > 0 ? *from.int32 : 0;
+        return;
+    case THRIFT_I64:
+        *to.int64 = *from.int64;
+        return;
+    case THRIFT_DOUBLE:
+        *to.float64 = *from.float64;
+        return;
+    case THRIFT_EVENT_TYPE:
+        *to.arm = *from.arm;
+        return;
+    default:
+        if (*from.message != NULL)
+            *to.message = copy_message(arena, row, *from.message);
         return;
     }
 }
 
-static void
-make_struct_canonical(struct arena *arena, const struct thrift_struct *structure,
-                      ProtobufCMessage *message)
+/* The struct with what its rows name, and no more. */
+static ProtobufCMessage *
+copy_struct(struct arena *arena, const struct thrift_struct *structure,
+            const ProtobufCMessage *message)
 {
     check(message->descriptor == structure->type);
-    drop_unknown(structure, NULL, 0, message);
+    ProtobufCMessage *copy = message_new(arena, structure->type);
     for (const struct thrift_field *row = structure->fields; row->id != 0; row++) {
-        union thrift_place place;
-        if (!thrift_place_of(row, message, &place))
+        union thrift_place from, to;
+        if (thrift_is_counted(row)) {
+            copy_items(arena, row, message, copy);
             continue;
-        if (row->group != NULL)
-            drop_unknown(structure, row->group, row->group_offset, *thrift_group_of(row, message));
-        make_value_canonical(arena, row, place, message);
+        }
+        if (!thrift_place_of(row, message, &from))
+            continue;
+        if (row->group != NULL && *thrift_group_of(row, copy) == NULL)
+            *thrift_group_of(row, copy) = message_new(arena, row->group);
+        if (thrift_place_of(row, copy, &to))
+            copy_value(arena, row, from, to);
     }
+    return copy;
 }
 
 void
@@ -133,8 +164,10 @@ thrift_make_canonical(struct arena *arena, API(HistoryEvent) *event)
 {
     const struct thrift_event *kind = thrift_event_of_arm(event->attributes_case);
     check_that(kind != NULL, "an event without attributes");
-    make_struct_canonical(arena, thrift_history_event(), &event->base);
-    make_struct_canonical(arena, kind->attributes(), thrift_attributes_of(event));
+    ProtobufCMessage *attributes =
+        copy_struct(arena, kind->attributes(), thrift_attributes_of(event));
+    *event = *(API(HistoryEvent) *)copy_struct(arena, thrift_history_event(), &event->base);
+    event->workflow_execution_started_event_attributes = (void *)attributes; /* any arm */
 }
 
 /* ---- Which fields are known ---- */

@@ -3,27 +3,6 @@
 
 #include "base/check.h"
 
-ProtobufCMessage **
-thrift_group_of(const struct thrift_field *field, const ProtobufCMessage *message)
-{
-    check(field->group != NULL);
-    return (ProtobufCMessage **)((char *)message + field->group_offset);
-}
-
-bool
-thrift_place_of(const struct thrift_field *field, const ProtobufCMessage *message,
-                union thrift_place *place)
-{
-    const ProtobufCMessage *holder = message;
-    if (field->group != NULL)
-        holder = *thrift_group_of(field, message);
-    if (holder == NULL)
-        return false;
-    check(field->group == NULL || holder->descriptor == field->group);
-    place->raw = (char *)holder + field->offset;
-    return true;
-}
-
 size_t *
 thrift_count_of(const struct thrift_field *field, const ProtobufCMessage *message)
 {

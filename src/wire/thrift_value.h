@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/check.h"
 #include "wire/presence.h"
 #include "wire/thrift_table.h"
 
@@ -29,13 +30,30 @@ union thrift_place {
     char ***texts;
 };
 
+/* Where `message` points to the row's group. */
+static inline ProtobufCMessage **
+thrift_group_of(const struct thrift_field *field, const ProtobufCMessage *message)
+{
+    check(field->group != NULL);
+    return (ProtobufCMessage **)((char *)message + field->group_offset);
+}
+
 /* The place of the row's value in `message`, which is of the row's struct. False: it is part of a
  * group that is not there. */
-bool thrift_place_of(const struct thrift_field *field, const ProtobufCMessage *message,
-                     union thrift_place *place);
-/* Where `message` points to the row's group. */
-ProtobufCMessage **thrift_group_of(const struct thrift_field *field,
-                                   const ProtobufCMessage *message);
+static inline bool
+thrift_place_of(const struct thrift_field *field, const ProtobufCMessage *message,
+                union thrift_place *place)
+{
+    const ProtobufCMessage *holder = message;
+    if (field->group != NULL)
+        holder = *thrift_group_of(field, message);
+    if (holder == NULL)
+        return false;
+    check(field->group == NULL || holder->descriptor == field->group);
+    place->raw = (char *)holder + field->offset;
+    return true;
+}
+
 /* Where the number of elements is; the row must be that of a list or map. */
 size_t *thrift_count_of(const struct thrift_field *field, const ProtobufCMessage *message);
 /* The arm that is set, as a message. */

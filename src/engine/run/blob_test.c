@@ -12,7 +12,7 @@
 static void
 expect_kept(API(HistoryEvent) *event, struct arena *arena)
 {
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     API(HistoryEvent) **after;
     size_t count;
     struct slice blob = thrift_encode_kept(arena, &event, 1);

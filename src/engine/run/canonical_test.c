@@ -1,6 +1,7 @@
 /* canonical_test.c - what is written is what every cluster can keep. */
 #include "base/test.h"
 #include "engine/run/samples.h"
+#include "wire/thrift.h"
 
 static API(HistoryEvent) *
 new_event(struct arena *arena, API(HistoryEvent__AttributesCase) kind)
@@ -35,7 +36,7 @@ TEST(canonical, durations_become_whole_seconds_and_the_callers_stay_as_they_are)
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(DECISION_TASK_SCHEDULED));
     GOOGLE(Duration) *given = presence_make_duration_nanoseconds(arena, 2999999999);
     event->decision_task_scheduled_event_attributes->start_to_close_timeout = given;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     const GOOGLE(Duration) *kept =
         event->decision_task_scheduled_event_attributes->start_to_close_timeout;
     EXPECT_EQ(kept->seconds, 2);
@@ -49,13 +50,13 @@ TEST(canonical, timeouts_fit_into_32_bits_but_a_timer_may_be_longer)
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(DECISION_TASK_SCHEDULED));
     event->decision_task_scheduled_event_attributes->start_to_close_timeout =
         presence_make_duration(arena, (int64_t)1 << 33);
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     EXPECT_EQ(event->decision_task_scheduled_event_attributes->start_to_close_timeout->seconds,
               INT32_MAX);
     event = new_event(arena, EVENT_KIND(TIMER_STARTED));
     event->timer_started_event_attributes->start_to_fire_timeout =
         presence_make_duration(arena, (int64_t)1 << 33);
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     EXPECT_EQ(event->timer_started_event_attributes->start_to_fire_timeout->seconds,
               (int64_t)1 << 33);
 }
@@ -67,7 +68,7 @@ TEST(canonical, maps_are_sorted_and_each_key_is_there_once)
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(MARKER_RECORDED));
     API(Header) *given = new_header(arena, keys, 3);
     event->marker_recorded_event_attributes->header = given;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     const API(Header) *kept = event->marker_recorded_event_attributes->header;
     EXPECT_EQ(kept->n_fields, 2);
     EXPECT_TEXT(kept->fields[0]->key, "a");
@@ -85,7 +86,7 @@ TEST(canonical, fields_that_others_cannot_keep_are_left_out)
     failure->options = message_new(arena, API_TYPE(failure_options));
     API(HistoryEvent) *event = new_event(arena, EVENT_KIND(WORKFLOW_EXECUTION_FAILED));
     event->workflow_execution_failed_event_attributes->failure = failure;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     EXPECT(event->workflow_execution_failed_event_attributes->failure->options == NULL);
     EXPECT(failure->options != NULL);
 
@@ -94,7 +95,7 @@ TEST(canonical, fields_that_others_cannot_keep_are_left_out)
     parent->domain_id = (char *)"id";
     parent->domain_name = (char *)"name";
     event->workflow_execution_started_event_attributes->parent_execution_info = parent;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     parent = event->workflow_execution_started_event_attributes->parent_execution_info;
     EXPECT_TEXT(parent->domain_id, "");
     EXPECT_TEXT(parent->domain_name, "name");
@@ -107,7 +108,7 @@ TEST(canonical, an_activity_keeps_the_options_of_its_failure, "A-119")
     API(Failure) *failure = message_new(arena, API_TYPE(failure));
     failure->options = message_new(arena, API_TYPE(failure_options));
     event->activity_task_failed_event_attributes->failure = failure;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     EXPECT(event->activity_task_failed_event_attributes->failure->options != NULL);
 }
 
@@ -119,7 +120,7 @@ TEST(canonical, empty_values_and_absent_ones_stay_apart, "A-031")
     API(Header) *header = new_header(arena, keys, 2);
     header->fields[0]->value->data = (ProtobufCBinaryData){0};
     event->marker_recorded_event_attributes->header = header;
-    event_make_canonical(event, arena);
+    thrift_make_canonical(arena, event);
     header = event->marker_recorded_event_attributes->header;
     EXPECT_TEXT(header->fields[1]->key, "z");
     EXPECT(header->fields[1]->value != NULL);

@@ -98,20 +98,13 @@ event_check_welcome(const struct mutation *mutation, const API(HistoryEvent) *ev
                (long long)event->version, (long long)last);
 }
 
-void
-event_make_canonical(API(HistoryEvent) *event, struct arena *arena)
-{
-    ProtobufCMessage *attributes = message_copy(arena, event_attributes(event));
-    memcpy((char *)event + event_field(event->attributes_case)->offset, &attributes,
-           sizeof attributes);
-    thrift_make_canonical(arena, event);
-}
-
 int64_t
 mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event)
 {
     event_check_welcome(mutation, event);
-    event_make_canonical(event, mutation->arena);
+    /* What goes into history is what every cluster can keep. Events share parts with requests and
+     * with records of the run, which stay as they are. */
+    thrift_make_canonical(mutation->arena, event);
     bool is_started = run_has_started_decision(mutation->run);
     if (is_started && event_may_be_buffered(event->attributes_case)) {
         event->event_id = EVENT_BUFFERED;

@@ -205,7 +205,7 @@ TEST(finish, the_node_holds_the_events_as_they_go_out)
     const struct batch_step *step = sample.batch->first;
     while (step->kind != ROW_HISTORY)
         step = step->next;
-    struct slice bytes = slice_skip(step->value, 9); /* format and next event id stand before */
+    struct slice bytes = step->value; /* format and next event id stand before, in the head */
     EXPECT_EQ((int64_t)bytes.length, sample.run->core->history_bytes);
     API(History) *history = NULL;
     EXPECT_OK(message_decode(sample.arena, API_TYPE(history), bytes, &history));

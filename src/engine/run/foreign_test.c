@@ -5,8 +5,6 @@
 #include "engine/run/rebuild.h"
 #include "engine/run/samples.h"
 
-#define NODE_HEAD 9 /* of the stored bytes of a node */
-
 /* The nodes that a step wrote, in order. */
 static struct slice
 next_node(struct batch_step **step)
@@ -15,7 +13,7 @@ next_node(struct batch_step **step)
         *step = (*step)->next;
     if (*step == NULL)
         return slice_of(NULL, 0);
-    struct slice events = slice_skip((*step)->value, NODE_HEAD);
+    struct slice events = (*step)->value;
     *step = (*step)->next;
     return events;
 }

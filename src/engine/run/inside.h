@@ -74,9 +74,6 @@ ProtobufCMessage *event_attributes(const API(HistoryEvent) *event);
 const ProtobufCFieldDescriptor *event_field(API(HistoryEvent__AttributesCase) kind);
 /* Gives the next id, and a time not before the last event's; puts it behind the others. */
 void event_append(struct mutation *mutation, API(HistoryEvent) *event);
-/* What goes into history is what every cluster can keep (wire/thrift.h). Events share parts with
- * requests and with records of the run, which stay as they are: the attributes are copied. */
-void event_make_canonical(API(HistoryEvent) *event, struct arena *arena);
 
 /* --- the state of a run (state.c) ----------------------------------------------------------------
  */
