@@ -50,11 +50,26 @@ fold(uint64_t a, uint64_t b)
 }
 
 static uint64_t
-load(const uint8_t *bytes, size_t length)
+load_word(const uint8_t *bytes)
 {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return le64toh(word);
+}
+
+/* The bytes behind the last whole word, as the low end of one. If there is a word before them, they
+ * are the high end of the last eight bytes: one load, not one for each. */
+static uint64_t
+load_tail(struct slice bytes)
+{
+    size_t count = bytes.length % 8;
+    if (count == 0)
+        return 0;
+    if (bytes.length > 8)
+        return load_word(bytes.data + bytes.length - 8) >> 8 * (8 - count);
     uint64_t word = 0;
-    for (size_t i = 0; i < length; i++)
-        word |= (uint64_t)bytes[i] << 8 * i;
+    for (size_t i = 0; i < count; i++)
+        word |= (uint64_t)bytes.data[i] << 8 * i;
     return word;
 }
 
@@ -64,13 +79,9 @@ map_hash(struct slice bytes)
 {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xe7037ed1a0b428db);
     uint64_t state = bytes.length ^ other;
-    while (bytes.length >= 8) {
-        uint64_t word;
-        memcpy(&word, bytes.data, sizeof word); /* one load; load() below is eight */
-        state = fold(state ^ le64toh(word), odd);
-        bytes = slice_skip(bytes, 8);
-    }
-    state = fold(state ^ load(bytes.data, bytes.length), odd);
+    for (size_t i = 0; i + 8 <= bytes.length; i += 8)
+        state = fold(state ^ load_word(bytes.data + i), odd);
+    state = fold(state ^ load_tail(bytes), odd);
     return fold(state ^ other, odd);
 }
 
