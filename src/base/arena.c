@@ -13,15 +13,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ARENA_IS_POISONED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_IS_POISONED 1
-#endif
-#endif
-
-#ifdef ARENA_IS_POISONED
+#if IS_ADDRESS_SANITIZED
 #include <sanitizer/asan_interface.h>
 #define ARENA_GAP ((size_t)16)
 #else
@@ -56,7 +48,7 @@ round_up(size_t size)
 static struct chunk *
 chunk_new(size_t size)
 {
-    struct chunk *chunk = memory_alloc(sizeof *chunk + size);
+    struct chunk *chunk = memory_take(sizeof *chunk + size);
     *chunk = (struct chunk){.size = size};
     ASAN_POISON_MEMORY_REGION(chunk->bytes, size);
     return chunk;
@@ -66,7 +58,7 @@ static void
 chunk_free(struct chunk *chunk)
 {
     ASAN_UNPOISON_MEMORY_REGION(chunk->bytes, chunk->size);
-    memory_free(chunk);
+    memory_give(chunk, sizeof *chunk + chunk->size);
 }
 
 /* `size` is already rounded up; NULL when it does not fit. */
@@ -139,7 +131,7 @@ arena_footprint(const struct arena *arena)
 }
 
 /* The current chunk is full: takes `size` bytes from a new one. */
-static void *
+static seldom void *
 arena_grow(struct arena *arena, size_t size)
 {
     struct chunk *current = arena->current;
@@ -154,7 +146,9 @@ arena_grow(struct arena *arena, size_t size)
         chunk->next = current; /* the first chunk stays last, it holds the arena */
         arena->current = chunk;
     }
-    return chunk_take(chunk, size);
+    void *bytes = chunk_take(chunk, size);
+    check(bytes != NULL);
+    return bytes;
 }
 
 void *
@@ -165,7 +159,6 @@ arena_alloc(struct arena *arena, size_t size)
     void *bytes = chunk_take(arena->current, rounded);
     if (bytes == NULL)
         bytes = arena_grow(arena, rounded);
-    check(bytes != NULL);
     /* The tail that only rounds up is not the caller's. */
     ASAN_POISON_MEMORY_REGION((char *)bytes + size, rounded - size);
     return bytes;
