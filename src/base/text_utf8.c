@@ -51,6 +51,8 @@ ascii_length(struct slice bytes)
         if ((word & UINT64_C(0x8080808080808080)) != 0)
             break;
     }
+    while (length < bytes.length && bytes.data[length] < 0x80)
+        length++;
     return length;
 }
 
