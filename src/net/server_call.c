@@ -138,7 +138,6 @@ take_timeout(struct grpc_call *call, const struct header_gather *gather)
 static void
 admit(struct grpc_call *call, bool has_good_timeout)
 {
-    const struct grpc_service *service = &call->session->home->server->options.service;
     const struct header_verdict *verdict = &call->headers->verdict;
     if (session_held(call->session) > call->session->home->server->options.connection_bytes_max) {
         call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "too many bytes are held for this connection");
@@ -150,10 +149,8 @@ admit(struct grpc_call *call, bool has_good_timeout)
         call_refuse(call, verdict->status, verdict->message);
     } else if (!has_good_timeout) {
         call_refuse(call, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed or given twice");
-    } else {
-        call->method = service->find(service->context, call->headers->path);
-        if (call->method == NULL)
-            call_refuse(call, GRPC_UNIMPLEMENTED, "unknown service or method");
+    } else if (call->headers->method == NULL) {
+        call_refuse(call, GRPC_UNIMPLEMENTED, "unknown service or method");
     }
 }
 
@@ -247,7 +244,7 @@ call_run(struct grpc_call *call)
     session->handler_count++;
     level_add(session->home->server->metrics.handlers, 1);
     fiber_set_deadline(call->deadline);
-    service->handle(service->context, call->method, call);
+    service->handle(service->context, call->headers->method, call);
     fiber_set_deadline(NEVER);
     check_that(call->state != CALL_RUNNING, "the handler of %.*s has not answered",
                SLICE_ARG(call->headers->path));

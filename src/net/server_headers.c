@@ -227,14 +227,16 @@ block_size(const struct header_block *block)
 }
 
 static struct header_block *
-block_new(const struct header_gather *gather, struct slice service_name)
+block_new(const struct header_gather *gather, const struct grpc_server *server)
 {
+    const struct grpc_service *service = &server->options.service;
     struct header_block *block = memory_alloc(sizeof *block + gather->length);
     *block = (struct header_block){.is_cached = true, .length = gather->length};
     if (gather->length > 0)
         memcpy(block->bytes, gather->bytes, gather->length);
     block->path = find(block, ":path");
-    block->verdict = judge(block, service_name);
+    block->method = service->find(service->context, block->path);
+    block->verdict = judge(block, server->service_name);
     return block;
 }
 
@@ -249,11 +251,11 @@ block_forget(struct header_block *block)
 }
 
 struct header_block *
-header_end(struct header_gather *gather, struct slice service_name)
+header_end(struct header_gather *gather, const struct grpc_server *server)
 {
     struct header_block *block = cache_find(gather);
     if (block == NULL) {
-        block = block_new(gather, service_name);
+        block = block_new(gather, server);
         if (gather->cache[HEADER_CACHE_SIZE - 1] != NULL)
             block_forget(gather->cache[HEADER_CACHE_SIZE - 1]);
         cache_put(gather, HEADER_CACHE_SIZE - 1, block);
