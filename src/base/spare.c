@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-#define SPARE_STEP  ((size_t)128)                   /* sizes are rounded up to it */
-#define SPARE_SIZES ((size_t)64)                    /* larger blocks than 8 KB are not kept */
+#define SPARE_STEP  ((size_t)64)                    /* sizes are rounded up to it */
+#define SPARE_SIZES ((size_t)128)                   /* larger blocks than 8 KB are not kept */
 #define SPARE_MAX   (IS_ADDRESS_SANITIZED ? 0 : 32) /* of each size, per thread */
 
 /* The beginning of a spare block. */
