@@ -1,8 +1,10 @@
 /* map.c - entries in an array in order of insertion, and a table of their numbers to find them.
  *
  * The table is open addressing with linear probing; a slot holds the number of an entry plus one, 0
- * is empty. Removing leaves a dead entry (value NULL) in the array and closes the gap in the table.
- * Dead entries go when the array is full: it is packed if half of it is dead, else it grows.
+ * is empty, and half of its hash: entries of other keys are passed without a look at them, which
+ * would be a miss of the cache each. Removing leaves a dead entry (value NULL) in the array and
+ * closes the gap in the table. Dead entries go when the array is full: it is packed if half of it
+ * is dead, else it grows.
  *
  * A number is hashed by a function that never maps two numbers to one hash; so for map64 equal
  * hashes are equal keys, its keys as bytes are empty, and everything else is shared.
@@ -27,12 +29,17 @@ struct entry {
     void *value;      /* NULL: dead */
 };
 
+struct slot {
+    uint32_t hash;   /* the low half: more than the table ever uses of it */
+    uint32_t number; /* of the entry, plus one; 0: empty */
+};
+
 struct map {
     struct entry *entries;
-    uint32_t *slots;   /* 2 * capacity of them */
-    uint32_t capacity; /* of entries: 0 or a power of two */
-    uint32_t used;     /* entries in use, dead ones included */
-    uint32_t first;    /* no live entry before it */
+    struct slot *slots; /* 2 * capacity of them */
+    uint32_t capacity;  /* of entries: 0 or a power of two */
+    uint32_t used;      /* entries in use, dead ones included */
+    uint32_t first;     /* no live entry before it */
     uint32_t live;
 };
 
@@ -106,9 +113,12 @@ slot_mask(const struct map *map)
 static uint32_t
 find_slot(const struct map *map, uint64_t hash, struct slice key)
 {
-    uint32_t slot = (uint32_t)hash & slot_mask(map);
-    for (; map->slots[slot] != 0; slot = (slot + 1) & slot_mask(map)) {
-        const struct entry *entry = &map->entries[map->slots[slot] - 1];
+    const uint32_t low = (uint32_t)hash, mask = slot_mask(map);
+    uint32_t slot = low & mask;
+    for (; map->slots[slot].number != 0; slot = (slot + 1) & mask) {
+        if (map->slots[slot].hash != low)
+            continue;
+        const struct entry *entry = &map->entries[map->slots[slot].number - 1];
         if (entry->hash == hash && slice_equal(entry->key, key))
             break;
     }
@@ -121,7 +131,13 @@ find(const struct map *map, uint64_t hash, struct slice key)
     if (map->capacity == 0)
         return NULL;
     uint32_t slot = find_slot(map, hash, key);
-    return map->slots[slot] == 0 ? NULL : &map->entries[map->slots[slot] - 1];
+    return map->slots[slot].number == 0 ? NULL : &map->entries[map->slots[slot].number - 1];
+}
+
+static void
+fill_slot(struct map *map, uint32_t slot, uint32_t entry)
+{
+    map->slots[slot] = (struct slot){(uint32_t)map->entries[entry].hash, entry + 1};
 }
 
 /* Empties a slot; what was pushed past it by probing moves back. */
@@ -129,14 +145,15 @@ static void
 close_slot(struct map *map, uint32_t hole)
 {
     uint32_t mask = slot_mask(map);
-    for (uint32_t next = (hole + 1) & mask; map->slots[next] != 0; next = (next + 1) & mask) {
-        uint32_t home = (uint32_t)map->entries[map->slots[next] - 1].hash & mask;
+    for (uint32_t next = (hole + 1) & mask; map->slots[next].number != 0;
+         next = (next + 1) & mask) {
+        uint32_t home = map->slots[next].hash & mask;
         if (((next - home) & mask) < ((next - hole) & mask))
             continue; /* it would land before its home */
         map->slots[hole] = map->slots[next];
         hole = next;
     }
-    map->slots[hole] = 0;
+    map->slots[hole] = (struct slot){0};
 }
 
 /* Drops dead entries and gives the array room again. */
@@ -160,7 +177,7 @@ make_room(struct map *map)
     map->first = 0;
     map->used = kept;
     for (uint32_t i = 0; i < kept; i++)
-        map->slots[find_slot(map, map->entries[i].hash, map->entries[i].key)] = i + 1;
+        fill_slot(map, find_slot(map, map->entries[i].hash, map->entries[i].key), i);
 }
 
 /* ---- what both kinds share ---- */
@@ -186,10 +203,10 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
     if (map->used == map->capacity)
         make_room(map);
     uint32_t slot = find_slot(map, hash, key);
-    check(map->slots[slot] == 0 && map->used < map->capacity);
-    map->entries[map->used++] =
+    check(map->slots[slot].number == 0 && map->used < map->capacity);
+    map->entries[map->used] =
         (struct entry){.hash = hash, .number = number, .key = key_copy(key), .value = value};
-    map->slots[slot] = map->used;
+    fill_slot(map, slot, map->used++);
     map->live++;
     return NULL;
 }
