@@ -216,7 +216,7 @@ give_half(void *argument)
 {
     void **blocks = argument;
     for (size_t i = 0; i < 1000; i += 2)
-        memory_give(blocks[i], i * 10);
+        memory_give(blocks[i], i * 70);
     return NULL;
 }
 
@@ -225,17 +225,17 @@ TEST(memory, blocks_that_were_given_back_are_nobody_elses_when_they_are_taken_ag
     void *blocks[1000];
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < 1000; i++) {
-            blocks[i] = memory_take(i * 10);
+            blocks[i] = memory_take(i * 70);
             EXPECT((uintptr_t)blocks[i] % 16 == 0);
-            memset(blocks[i], (int)i, i * 10);
+            memset(blocks[i], (int)i, i * 70);
         }
         for (size_t i = 0; i < 1000; i++)
-            for (size_t j = 0; j < i * 10; j++)
+            for (size_t j = 0; j < i * 70; j += 23)
                 EXPECT_EQ(((uint8_t *)blocks[i])[j], (uint8_t)i);
         pthread_t thread;
         EXPECT_EQ(pthread_create(&thread, NULL, give_half, blocks), 0);
         for (size_t i = 1; i < 1000; i += 2)
-            memory_give(blocks[i], i * 10);
+            memory_give(blocks[i], i * 70);
         EXPECT_EQ(pthread_join(thread, NULL), 0);
     }
 }

@@ -12,9 +12,16 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-#define SPARE_STEP  ((size_t)64)                    /* sizes are rounded up to it */
-#define SPARE_SIZES ((size_t)128)                   /* larger blocks than 8 KB are not kept */
-#define SPARE_MAX   (IS_ADDRESS_SANITIZED ? 0 : 32) /* of each size, per thread */
+/* Sizes are rounded up, so that blocks of about the same size are of use to each other. */
+#define SMALL_STEP  ((size_t)64)
+#define SMALL_MAX   ((size_t)8192)
+#define LARGE_STEP  ((size_t)4096)
+#define LARGE_MAX   ((size_t)65536) /* larger ones are not kept */
+#define SMALL_SIZES (SMALL_MAX / SMALL_STEP)
+#define SPARE_SIZES (SMALL_SIZES + (LARGE_MAX - SMALL_MAX) / LARGE_STEP)
+/* How many are kept of a size, per thread. */
+#define SMALL_KEPT 32
+#define LARGE_KEPT 8
 
 /* The beginning of a spare block. */
 struct spare {
@@ -73,18 +80,43 @@ watch_end(void)
 static size_t
 index_of(size_t size)
 {
-    return size == 0 ? 0 : (size - 1) / SPARE_STEP;
+    if (size <= SMALL_MAX)
+        return size == 0 ? 0 : (size - 1) / SMALL_STEP;
+    return SMALL_SIZES + (size - SMALL_MAX - 1) / LARGE_STEP;
+}
+
+static bool
+has_room(size_t index)
+{
+    unsigned most = index < SMALL_SIZES ? SMALL_KEPT : LARGE_KEPT;
+    return index < SPARE_SIZES && !IS_ADDRESS_SANITIZED && spares[index].count < most;
+}
+
+/* The size of all blocks there. */
+static size_t
+size_at(size_t index)
+{
+    return index < SMALL_SIZES ? (index + 1) * SMALL_STEP
+                               : SMALL_MAX + (index + 1 - SMALL_SIZES) * LARGE_STEP;
+}
+
+/* A block where none is spare. */
+static seldom void *
+take_new(size_t size, size_t index)
+{
+    bool is_exact = IS_ADDRESS_SANITIZED || index >= SPARE_SIZES;
+    return memory_alloc(is_exact ? size : size_at(index));
 }
 
 void *
 memory_take(size_t size)
 {
-    size_t index = index_of(size);
-    if (index >= SPARE_SIZES || heap_selected() != NULL)
+    if (heap_selected() != NULL)
         return memory_alloc(size);
+    size_t index = index_of(size);
+    if (index >= SPARE_SIZES || spares[index].first == NULL)
+        return take_new(size, index);
     struct spare *spare = spares[index].first;
-    if (spare == NULL)
-        return memory_alloc((index + 1) * SPARE_STEP);
     check(spares[index].count > 0);
     spares[index].first = spare->next;
     spares[index].count--;
@@ -94,9 +126,9 @@ memory_take(size_t size)
 void
 memory_give(void *block, size_t size)
 {
+    bool is_tracked = heap_has(block);
     size_t index = index_of(size);
-    bool is_kept = index < SPARE_SIZES && spares[index].count < SPARE_MAX && !heap_has(block);
-    if (!is_kept) {
+    if (is_tracked || !has_room(index)) {
         memory_free(block);
         return;
     }
