@@ -31,23 +31,19 @@ header_begin(struct header_gather *gather)
     gather->is_too_large = false;
 }
 
-static void
-gather_reserve(struct header_gather *gather, size_t more)
+/* Room for an entry of this size at the end. */
+static uint8_t *
+gather_room(struct header_gather *gather, size_t size)
 {
-    size_t wanted = gather->length + more;
-    if (wanted <= gather->room)
-        return;
-    size_t room = gather->room == 0 ? 1024 : gather->room * 2;
-    gather->room = room < wanted ? wanted : room;
-    gather->bytes = memory_realloc(gather->bytes, gather->room);
-}
-
-static void
-gather_put(struct header_gather *gather, const void *bytes, size_t count)
-{
-    if (count > 0)
-        memcpy(gather->bytes + gather->length, bytes, count);
-    gather->length += count;
+    size_t wanted = gather->length + size;
+    if (wanted > gather->room) {
+        size_t room = gather->room == 0 ? 1024 : gather->room * 2;
+        gather->room = room < wanted ? wanted : room;
+        gather->bytes = memory_realloc(gather->bytes, gather->room);
+    }
+    uint8_t *room = gather->bytes + gather->length;
+    gather->length = wanted;
+    return room;
 }
 
 /* A timeout that does not fit cannot be valid: its length alone says so later. */
@@ -76,10 +72,8 @@ header_add(struct header_gather *gather, struct slice name, struct slice value)
         return;
     }
     uint16_t lengths[2] = {(uint16_t)name.length, (uint16_t)value.length};
-    gather_reserve(gather, size);
-    gather_put(gather, lengths, sizeof lengths);
-    gather_put(gather, name.data, name.length);
-    gather_put(gather, value.data, value.length);
+    uint8_t *to = mempcpy(gather_room(gather, size), lengths, sizeof lengths);
+    memcpy(mempcpy(to, name.data, name.length), value.data, value.length);
 }
 
 /* ---- reading a block ---- */
