@@ -35,11 +35,11 @@ struct slot {
 };
 
 struct map {
-    struct entry *entries;
-    struct slot *slots; /* 2 * capacity of them */
-    uint32_t capacity;  /* of entries: 0 or a power of two */
-    uint32_t used;      /* entries in use, dead ones included */
-    uint32_t first;     /* no live entry before it */
+    struct entry *entries; /* and the slots: one block */
+    struct slot *slots;    /* 2 * capacity of them */
+    uint32_t capacity;     /* of entries: 0 or a power of two */
+    uint32_t used;         /* entries in use, dead ones included */
+    uint32_t first;        /* no live entry before it */
     uint32_t live;
 };
 
@@ -156,24 +156,39 @@ close_slot(struct map *map, uint32_t hole)
     map->slots[hole] = (struct slot){0};
 }
 
+/* Of the block with the entries and behind them the slots. */
+static size_t
+block_size(uint32_t capacity)
+{
+    return capacity * (sizeof(struct entry) + 2 * sizeof(struct slot));
+}
+
+static void
+free_block(const struct map *map)
+{
+    if (map->capacity > 0)
+        memory_give(map->entries, block_size(map->capacity));
+}
+
 /* Drops dead entries and gives the array room again. */
 static void
 make_room(struct map *map)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = map->first; i < map->used; i++)
-        if (map->entries[i].value != NULL)
-            map->entries[kept++] = map->entries[i];
-    check(kept == map->live);
-    if (kept >= map->capacity / 2 || map->capacity == 0) {
+    const struct map old = *map;
+    if (map->live >= map->capacity / 2 || map->capacity == 0) {
         check(map->capacity < UINT32_C(1) << 30);
         map->capacity = map->capacity == 0 ? MAP_FIRST_CAPACITY : map->capacity * 2;
-        map->entries = memory_realloc(map->entries, map->capacity * sizeof *map->entries);
-        memory_free(map->slots);
-        map->slots = memory_zalloc((size_t)map->capacity * 2, sizeof *map->slots);
-    } else {
-        memset(map->slots, 0, (size_t)map->capacity * 2 * sizeof *map->slots);
+        map->entries = memory_take(block_size(map->capacity));
+        map->slots = (struct slot *)(map->entries + map->capacity);
     }
+    uint32_t kept = 0;
+    for (uint32_t i = old.first; i < old.used; i++)
+        if (old.entries[i].value != NULL)
+            map->entries[kept++] = old.entries[i];
+    check(kept == map->live);
+    if (map->entries != old.entries)
+        free_block(&old);
+    memset(map->slots, 0, (size_t)map->capacity * 2 * sizeof *map->slots);
     map->first = 0;
     map->used = kept;
     for (uint32_t i = 0; i < kept; i++)
@@ -244,8 +259,7 @@ release(struct map *map)
 {
     for (uint32_t i = 0; i < map->used; i++)
         memory_free((void *)map->entries[i].key.data);
-    memory_free(map->entries);
-    memory_free(map->slots);
+    free_block(map);
 }
 
 /* ---- keys are bytes ---- */
@@ -253,7 +267,9 @@ release(struct map *map)
 struct map *
 map_new(void)
 {
-    return memory_zalloc(1, sizeof(struct map));
+    struct map *map = memory_take(sizeof *map);
+    *map = (struct map){0};
+    return map;
 }
 
 void
@@ -262,7 +278,7 @@ map_free(struct map *map)
     if (map == NULL)
         return;
     release(map);
-    memory_free(map);
+    memory_give(map, sizeof *map);
 }
 
 size_t
@@ -308,7 +324,9 @@ map_next(const struct map *map, size_t *cursor, struct slice *key, void **value)
 struct map64 *
 map64_new(void)
 {
-    return memory_zalloc(1, sizeof(struct map64));
+    struct map64 *map = memory_take(sizeof *map);
+    *map = (struct map64){0};
+    return map;
 }
 
 void
@@ -317,7 +335,7 @@ map64_free(struct map64 *map)
     if (map == NULL)
         return;
     release(&map->map);
-    memory_free(map);
+    memory_give(map, sizeof *map);
 }
 
 size_t
