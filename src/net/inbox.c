@@ -1,13 +1,14 @@
 /* inbox.c - collects one length-prefixed message.
  *
  * Small messages go into the arena in one exact piece: one copy, no growth. Larger ones go into a
- * block that doubles as bytes arrive above ROOM_FIRST, never beyond the announced length. */
+ * block that doubles as bytes arrive, never beyond the announced length. Once half of it is here it
+ * gets all its room: a message of little more than one frame is not copied for its rest. */
 #include "net/inbox.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 
-#define ROOM_FIRST 65536 /* most requests with a payload are whole in it: no growth, one copy */
+#define ROOM_FIRST 16384
 
 static const struct {
     enum grpc_status status;
@@ -50,6 +51,8 @@ next_room(const struct inbox *inbox, size_t wanted)
     size_t room = inbox->room == 0 ? ROOM_FIRST : inbox->room * 2;
     if (room < wanted)
         room = wanted;
+    if (inbox->length <= wanted * 2)
+        room = inbox->length;
     return room < inbox->length ? room : inbox->length;
 }
 

@@ -1,8 +1,8 @@
 /* inbox.h - one message that arrives in pieces: the body of a unary call, on either side.
  *
  * Takes the bytes of DATA frames as they come and knows as early as possible that they are wrong. A
- * peer cannot make it reserve memory by lying about the length: beyond `arena_max`, and 64 KB that
- * are its own, the room grows with what has really come. */
+ * peer cannot make it reserve memory by lying about the length: beyond `arena_max` the room grows
+ * with what has really come. */
 #ifndef CADENZA_NET_INBOX_H
 #define CADENZA_NET_INBOX_H
 
