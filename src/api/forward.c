@@ -12,6 +12,7 @@
 #include "api/hold.h"
 #include "api/home.h"
 #include "api/tokens.h"
+#include "api/worker.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -184,9 +185,9 @@ forward_free(struct api *api)
 
 struct subject {
     const struct forward_method *method;
-    const void *request;         /* that the fields of the method are of */
-    const struct domain *domain; /* until the next yield */
-    struct task_token token;     /* if the method has one */
+    const void *request;            /* that the fields of the method are of */
+    const struct domain *domain;    /* until the next yield */
+    const struct task_token *token; /* if the method has one */
 };
 
 /* False: nothing that could be sent on; whoever answers it here says what is wrong. */
@@ -202,10 +203,9 @@ find_subject(struct rpc_call *call, struct subject *subject)
         return false;
     if (method->token != NULL) {
         const ProtobufCBinaryData *bytes = value_at(subject->request, method->token);
-        if (task_token_read(slice_of(bytes->data, bytes->len), call->arena, &subject->token) !=
-            NULL)
+        if (token_of_call(call, *bytes, &subject->token) != NULL)
             return false;
-        subject->domain = domains_find_id(domains, subject->token.domain_id);
+        subject->domain = domains_find_id(domains, subject->token->domain_id);
     } else {
         subject->domain = domains_find_name(
             domains, *(const char *const *)value_at(subject->request, method->domain));
@@ -248,8 +248,8 @@ subject_run(const struct subject *subject)
     const struct forward_method *method = subject->method;
     struct run_key key = {.domain_id = subject->domain->id, .workflow_id = "", .run_id = ""};
     if (method->token != NULL) {
-        key.workflow_id = subject->token.workflow_id;
-        key.run_id = subject->token.run_id;
+        key.workflow_id = subject->token->workflow_id;
+        key.run_id = subject->token->run_id;
     } else if (method->workflow_id != NULL) {
         key.workflow_id = *(const char *const *)value_at(subject->request, method->workflow_id);
     } else if (method->execution != NULL) {

@@ -32,30 +32,37 @@ task_token_write(const struct task_token *token, struct arena *arena)
     return object_write_end(&writer);
 }
 
+/* Members of the object, in the order in which task_token_write has them. */
+static const struct {
+    const char *name;
+    bool is_text; /* else a number */
+    size_t offset;
+} task_members[] = {
+    {"domainId", true, offsetof(struct task_token, domain_id)},
+    {"workflowId", true, offsetof(struct task_token, workflow_id)},
+    {"workflowType", true, offsetof(struct task_token, workflow_type)},
+    {"runId", true, offsetof(struct task_token, run_id)},
+    {"scheduleId", false, offsetof(struct task_token, schedule_id)},
+    {"scheduleAttempt", false, offsetof(struct task_token, schedule_attempt)},
+    {"activityId", true, offsetof(struct task_token, activity_id)},
+    {"activityType", true, offsetof(struct task_token, activity_type)},
+};
+
+/* Reads the value of a member. `expected`: which one it most likely is, the one behind the last. */
 static void
-read_task_member(struct json_reader *reader, const char *name, struct task_token *token)
+read_task_member(struct json_reader *reader, const char *name, struct task_token *token,
+                 size_t *expected)
 {
-    const struct {
-        const char *name;
-        const char **text;
-        int64_t *number;
-    } members[] = {
-        {"domainId", &token->domain_id, NULL},
-        {"workflowId", &token->workflow_id, NULL},
-        {"workflowType", &token->workflow_type, NULL},
-        {"runId", &token->run_id, NULL},
-        {"activityId", &token->activity_id, NULL},
-        {"activityType", &token->activity_type, NULL},
-        {"scheduleId", NULL, &token->schedule_id},
-        {"scheduleAttempt", NULL, &token->schedule_attempt},
-    };
-    for (size_t i = 0; i < array_length(members); i++) {
-        if (strcmp(members[i].name, name) != 0)
+    for (size_t i = 0; i < array_length(task_members); i++) {
+        size_t at = (*expected + i) % array_length(task_members);
+        if (strcmp(task_members[at].name, name) != 0)
             continue;
-        if (members[i].text != NULL)
-            object_text(reader, members[i].text);
+        void *value = (char *)token + task_members[at].offset;
+        if (task_members[at].is_text)
+            object_text(reader, value);
         else
-            object_integer(reader, members[i].number);
+            object_integer(reader, value);
+        *expected = at + 1;
         return;
     }
     object_skip(reader);
@@ -74,8 +81,9 @@ task_token_read(struct slice bytes, struct arena *arena, struct task_token *toke
                                  .activity_type = ""};
     struct json_reader reader = object_begin(bytes, arena);
     const char *name;
+    size_t expected = 0;
     while (object_next(&reader, &name))
-        read_task_member(&reader, name, token);
+        read_task_member(&reader, name, token, &expected);
     bool is_attempt = token->schedule_attempt >= INT32_MIN && token->schedule_attempt <= INT32_MAX;
     if (!object_end(&reader) || !is_attempt)
         return error_new(arena, ERR_BAD_REQUEST, "Invalid TaskToken.");

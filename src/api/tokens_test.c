@@ -46,6 +46,24 @@ TEST(tokens, a_token_of_another_cluster_is_read_whatever_its_order_and_additions
     EXPECT_EQ(read.schedule_id, -23);
 }
 
+/* Texts whose end, or whose first byte that is not plain, stands at each place of a word. */
+TEST(tokens, whatever_stands_in_a_task_token_comes_back)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    static const int64_t numbers[] = {0, 9, -10, INT64_MAX, INT64_MIN};
+    static const char *const odd[] = {"", "\"", "\\", "\x1f", "\x7f", "\xc3\xa9", "&"};
+    for (size_t i = 0; i < 40; i++) {
+        struct task_token token = sample, read;
+        token.run_id =
+            arena_format(arena, "%.*s%s%.*s", (int)i, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn",
+                         odd[i % array_length(odd)], (int)(i / 3), "0123456789abcdef");
+        token.schedule_id = numbers[i % array_length(numbers)];
+        EXPECT_OK(task_token_read(task_token_write(&token, arena), arena, &read));
+        EXPECT_TEXT(read.run_id, token.run_id);
+        EXPECT_EQ(read.schedule_id, token.schedule_id);
+    }
+}
+
 TEST(tokens, a_malformed_task_token_is_a_bad_request)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

@@ -24,21 +24,35 @@ set_domain(struct rpc_call *call, struct target *target)
 }
 
 struct error *
+token_of_call(struct rpc_call *call, ProtobufCBinaryData bytes, const struct task_token **token)
+{
+    if (call->noted == NULL) {
+        struct task_token *fresh = arena_make(call->arena, struct task_token);
+        struct error *err = task_token_read(presence_read_bytes(bytes), call->arena, fresh);
+        if (err != NULL)
+            return err;
+        call->noted = fresh;
+    }
+    *token = call->noted;
+    return NULL;
+}
+
+struct error *
 target_by_token(struct rpc_call *call, ProtobufCBinaryData bytes, const char *identity,
                 struct target *target)
 {
-    struct task_token token;
-    struct error *err = task_token_read(presence_read_bytes(bytes), call->arena, &token);
+    const struct task_token *token = NULL;
+    struct error *err = token_of_call(call, bytes, &token);
     *target = (struct target){.identity = identity};
     if (err == NULL)
-        err = validate_domain_id(call, token.domain_id, &target->domain);
+        err = validate_domain_id(call, token->domain_id, &target->domain);
     if (err != NULL)
         return err;
-    target->key.workflow_id = token.workflow_id;
-    target->key.run_id = token.run_id;
-    target->task = (struct task_name){.schedule_id = token.schedule_id,
-                                      .attempt = (int32_t)token.schedule_attempt,
-                                      .activity_id = token.activity_id};
+    target->key.workflow_id = token->workflow_id;
+    target->key.run_id = token->run_id;
+    target->task = (struct task_name){.schedule_id = token->schedule_id,
+                                      .attempt = (int32_t)token->schedule_attempt,
+                                      .activity_id = token->activity_id};
     return set_domain(call, target);
 }
 

@@ -18,6 +18,7 @@
 
 struct audit {
     struct audit_options options;
+    bool *counts; /* by index of the method: asked for after every call */
 };
 
 /* --- which calls count ---- */
@@ -54,12 +55,18 @@ audit_new(const struct audit_options *options)
 {
     struct audit *audit = memory_zalloc(1, sizeof *audit);
     audit->options = *options;
+    audit->counts = memory_zalloc(wire_method_count(), sizeof *audit->counts);
+    for (size_t i = 0; i < wire_method_count(); i++)
+        audit->counts[i] = audit_counts(i);
     return audit;
 }
 
 void
 audit_free(struct audit *audit)
 {
+    if (audit == NULL)
+        return;
+    memory_free(audit->counts);
     memory_free(audit);
 }
 
@@ -110,7 +117,7 @@ audit_note(void *context, struct rpc_call *call, const struct error *err)
 {
     struct audit *audit = context;
     struct arena *arena = call->arena;
-    if (!audit_counts(rpc_index(call)))
+    if (!audit->counts[rpc_index(call)])
         return;
     STORE_API(AuditRecord) *record =
         message_new(arena, &cadenza__admin__v1__audit_record__descriptor);

@@ -14,15 +14,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ARENA_IS_POISONED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_IS_POISONED 1
-#endif
-#endif
-
-#ifdef ARENA_IS_POISONED
+#if IS_ADDRESS_SANITIZED
 #include <sanitizer/asan_interface.h>
 #define ARENA_GAP ((size_t)16)
 #else
@@ -58,7 +50,7 @@ round_up(size_t size)
 static struct chunk *
 chunk_new(size_t size)
 {
-    struct chunk *chunk = memory_alloc(sizeof *chunk + size);
+    struct chunk *chunk = memory_take(sizeof *chunk + size);
     *chunk = (struct chunk){.size = size, .end = size};
     ASAN_POISON_MEMORY_REGION(chunk->bytes, size);
     return chunk;
@@ -68,7 +60,7 @@ static void
 chunk_free(struct chunk *chunk)
 {
     ASAN_UNPOISON_MEMORY_REGION(chunk->bytes, chunk->size);
-    memory_free(chunk);
+    memory_give(chunk, sizeof *chunk + chunk->size);
 }
 
 /* Does a piece of `size` bytes fit? */
@@ -149,7 +141,7 @@ arena_footprint(const struct arena *arena)
 }
 
 /* The current chunk is full: a new one with room for `size` bytes. */
-static struct chunk *
+static seldom struct chunk *
 arena_grow(struct arena *arena, size_t size)
 {
     struct chunk *current = arena->current;
@@ -167,6 +159,14 @@ arena_grow(struct arena *arena, size_t size)
     return chunk;
 }
 
+static seldom void *
+arena_alloc_new(struct arena *arena, size_t size)
+{
+    void *bytes = chunk_take(arena_grow(arena, size), size);
+    check(bytes != NULL);
+    return bytes;
+}
+
 void *
 arena_alloc(struct arena *arena, size_t size)
 {
@@ -174,8 +174,7 @@ arena_alloc(struct arena *arena, size_t size)
     size_t rounded = round_up(size == 0 ? 1 : size);
     void *bytes = chunk_take(arena->current, rounded);
     if (bytes == NULL)
-        bytes = chunk_take(arena_grow(arena, rounded), rounded);
-    check(bytes != NULL);
+        bytes = arena_alloc_new(arena, rounded);
     /* The tail that only rounds up is not the caller's. */
     ASAN_POISON_MEMORY_REGION((char *)bytes + size, rounded - size);
     return bytes;

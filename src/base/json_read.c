@@ -1,6 +1,7 @@
 /* json_read.c - see json.h. */
 #include "base/json.h"
 
+#include <endian.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -53,7 +54,7 @@ need(struct json_reader *reader, int byte)
 static bool
 take_word(struct json_reader *reader, const char *word)
 {
-    if (peek(reader) < 0 || !slice_starts_with(reader->left, slice_text(word)))
+    if (peek(reader) != word[0] || !slice_starts_with(reader->left, slice_text(word)))
         return false;
     reader->left = slice_skip(reader->left, strlen(word));
     return true;
@@ -133,11 +134,11 @@ read_escape(struct slice bytes, uint8_t **to)
     return 1;
 }
 
-/* Is any byte of the word zero? */
-static bool
-has_zero(uint64_t word)
+/* The high bit of each byte that is zero; above the lowest such byte others may be marked, too. */
+static uint64_t
+mark_zeros(uint64_t word)
 {
-    return ((word - WORD_OF(0x01)) & ~word & WORD_OF(0x80)) != 0;
+    return (word - WORD_OF(0x01)) & ~word & WORD_OF(0x80);
 }
 
 static bool
@@ -154,10 +155,12 @@ plain_length(struct slice bytes)
     size_t length = 0;
     for (uint64_t word; length + sizeof word <= bytes.length; length += sizeof word) {
         memcpy(&word, bytes.data + length, sizeof word);
-        bool is_low = ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80)) != 0;
-        if (is_low || (word & WORD_OF(0x80)) != 0 || has_zero(word ^ WORD_OF('"')) ||
-            has_zero(word ^ WORD_OF('\\')))
-            break;
+        word = le64toh(word);
+        uint64_t low = (word - WORD_OF(0x20)) & ~word;
+        uint64_t others = mark_zeros(word ^ WORD_OF('"')) | mark_zeros(word ^ WORD_OF('\\'));
+        uint64_t marks = ((low | word) & WORD_OF(0x80)) | others;
+        if (marks != 0)
+            return length + (size_t)__builtin_ctzll(marks) / 8;
     }
     while (length < bytes.length && is_plain(bytes.data[length]))
         length++;
@@ -211,13 +214,19 @@ object_text(struct json_reader *reader, const char **value)
         *value = text;
 }
 
+static bool
+is_of_number(uint8_t byte)
+{
+    return (byte >= '0' && byte <= '9') || byte == '+' || byte == '-' || byte == '.' ||
+           byte == 'e' || byte == 'E';
+}
+
 static struct slice
 read_number(struct json_reader *reader)
 {
     size_t count = 0;
     skip_blanks(reader);
-    while (count < reader->left.length && reader->left.data[count] != '\0' &&
-           strchr("+-.eE0123456789", reader->left.data[count]) != NULL)
+    while (count < reader->left.length && is_of_number(reader->left.data[count]))
         count++;
     struct slice number = slice_of(reader->left.data, count);
     reader->left = slice_skip(reader->left, count);

@@ -136,10 +136,16 @@ object_write_raw(struct json_writer *writer, const char *name, struct slice valu
 void
 object_write_integer(struct json_writer *writer, const char *name, int64_t value)
 {
-    char digits[24];
+    char digits[24], *end = digits + sizeof digits, *first = end;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        *--first = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0)
+        *--first = '-';
     put_name(writer, name);
-    int count = snprintf(digits, sizeof digits, "%lld", (long long)value);
-    put(writer, digits, (size_t)count);
+    put(writer, first, (size_t)(end - first));
 }
 
 void

@@ -1,8 +1,10 @@
 /* map.c - entries in an array in order of insertion, and a table of their numbers to find them.
  *
  * The table is open addressing with linear probing; a slot holds the number of an entry plus one, 0
- * is empty. Removing leaves a dead entry (value NULL) in the array and closes the gap in the table.
- * Dead entries go when the array is full: it is packed if half of it is dead, else it grows.
+ * is empty, and half of its hash: entries of other keys are passed without a look at them, which
+ * would be a miss of the cache each. Removing leaves a dead entry (value NULL) in the array and
+ * closes the gap in the table. Dead entries go when the array is full: it is packed if half of it
+ * is dead, else it grows.
  *
  * A number is hashed by a function that never maps two numbers to one hash; so for map64 equal
  * hashes are equal keys, its keys as bytes are empty, and everything else is shared.
@@ -27,12 +29,17 @@ struct entry {
     void *value;      /* NULL: dead */
 };
 
+struct slot {
+    uint32_t hash;   /* the low half: more than the table ever uses of it */
+    uint32_t number; /* of the entry, plus one; 0: empty */
+};
+
 struct map {
-    struct entry *entries;
-    uint32_t *slots;   /* 2 * capacity of them */
-    uint32_t capacity; /* of entries: 0 or a power of two */
-    uint32_t used;     /* entries in use, dead ones included */
-    uint32_t first;    /* no live entry before it */
+    struct entry *entries; /* and the slots: one block */
+    struct slot *slots;    /* 2 * capacity of them */
+    uint32_t capacity;     /* of entries: 0 or a power of two */
+    uint32_t used;         /* entries in use, dead ones included */
+    uint32_t first;        /* no live entry before it */
     uint32_t live;
 };
 
@@ -50,11 +57,26 @@ fold(uint64_t a, uint64_t b)
 }
 
 static uint64_t
-load(const uint8_t *bytes, size_t length)
+load_word(const uint8_t *bytes)
 {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return le64toh(word);
+}
+
+/* The bytes behind the last whole word, as the low end of one. If there is a word before them, they
+ * are the high end of the last eight bytes: one load, not one for each. */
+static uint64_t
+load_tail(struct slice bytes)
+{
+    size_t count = bytes.length % 8;
+    if (count == 0)
+        return 0;
+    if (bytes.length > 8)
+        return load_word(bytes.data + bytes.length - 8) >> 8 * (8 - count);
     uint64_t word = 0;
-    for (size_t i = 0; i < length; i++)
-        word |= (uint64_t)bytes[i] << 8 * i;
+    for (size_t i = 0; i < count; i++)
+        word |= (uint64_t)bytes.data[i] << 8 * i;
     return word;
 }
 
@@ -64,13 +86,9 @@ map_hash(struct slice bytes)
 {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15), other = UINT64_C(0xe7037ed1a0b428db);
     uint64_t state = bytes.length ^ other;
-    while (bytes.length >= 8) {
-        uint64_t word;
-        memcpy(&word, bytes.data, sizeof word); /* one load; load() below is eight */
-        state = fold(state ^ le64toh(word), odd);
-        bytes = slice_skip(bytes, 8);
-    }
-    state = fold(state ^ load(bytes.data, bytes.length), odd);
+    for (size_t i = 0; i + 8 <= bytes.length; i += 8)
+        state = fold(state ^ load_word(bytes.data + i), odd);
+    state = fold(state ^ load_tail(bytes), odd);
     return fold(state ^ other, odd);
 }
 
@@ -95,9 +113,12 @@ slot_mask(const struct map *map)
 static uint32_t
 find_slot(const struct map *map, uint64_t hash, struct slice key)
 {
-    uint32_t slot = (uint32_t)hash & slot_mask(map);
-    for (; map->slots[slot] != 0; slot = (slot + 1) & slot_mask(map)) {
-        const struct entry *entry = &map->entries[map->slots[slot] - 1];
+    const uint32_t low = (uint32_t)hash, mask = slot_mask(map);
+    uint32_t slot = low & mask;
+    for (; map->slots[slot].number != 0; slot = (slot + 1) & mask) {
+        if (map->slots[slot].hash != low)
+            continue;
+        const struct entry *entry = &map->entries[map->slots[slot].number - 1];
         if (entry->hash == hash && slice_equal(entry->key, key))
             break;
     }
@@ -110,7 +131,13 @@ find(const struct map *map, uint64_t hash, struct slice key)
     if (map->capacity == 0)
         return NULL;
     uint32_t slot = find_slot(map, hash, key);
-    return map->slots[slot] == 0 ? NULL : &map->entries[map->slots[slot] - 1];
+    return map->slots[slot].number == 0 ? NULL : &map->entries[map->slots[slot].number - 1];
+}
+
+static void
+fill_slot(struct map *map, uint32_t slot, uint32_t entry)
+{
+    map->slots[slot] = (struct slot){(uint32_t)map->entries[entry].hash, entry + 1};
 }
 
 /* Empties a slot; what was pushed past it by probing moves back. */
@@ -118,38 +145,54 @@ static void
 close_slot(struct map *map, uint32_t hole)
 {
     uint32_t mask = slot_mask(map);
-    for (uint32_t next = (hole + 1) & mask; map->slots[next] != 0; next = (next + 1) & mask) {
-        uint32_t home = (uint32_t)map->entries[map->slots[next] - 1].hash & mask;
+    for (uint32_t next = (hole + 1) & mask; map->slots[next].number != 0;
+         next = (next + 1) & mask) {
+        uint32_t home = map->slots[next].hash & mask;
         if (((next - home) & mask) < ((next - hole) & mask))
             continue; /* it would land before its home */
         map->slots[hole] = map->slots[next];
         hole = next;
     }
-    map->slots[hole] = 0;
+    map->slots[hole] = (struct slot){0};
+}
+
+/* Of the block with the entries and behind them the slots. */
+static size_t
+block_size(uint32_t capacity)
+{
+    return capacity * (sizeof(struct entry) + 2 * sizeof(struct slot));
+}
+
+static void
+free_block(const struct map *map)
+{
+    if (map->capacity > 0)
+        memory_give(map->entries, block_size(map->capacity));
 }
 
 /* Drops dead entries and gives the array room again. */
 static void
 make_room(struct map *map)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = map->first; i < map->used; i++)
-        if (map->entries[i].value != NULL)
-            map->entries[kept++] = map->entries[i];
-    check(kept == map->live);
-    if (kept >= map->capacity / 2 || map->capacity == 0) {
+    const struct map old = *map;
+    if (map->live >= map->capacity / 2 || map->capacity == 0) {
         check(map->capacity < UINT32_C(1) << 30);
         map->capacity = map->capacity == 0 ? MAP_FIRST_CAPACITY : map->capacity * 2;
-        map->entries = memory_realloc(map->entries, map->capacity * sizeof *map->entries);
-        memory_free(map->slots);
-        map->slots = memory_zalloc((size_t)map->capacity * 2, sizeof *map->slots);
-    } else {
-        memset(map->slots, 0, (size_t)map->capacity * 2 * sizeof *map->slots);
+        map->entries = memory_take(block_size(map->capacity));
+        map->slots = (struct slot *)(map->entries + map->capacity);
     }
+    uint32_t kept = 0;
+    for (uint32_t i = old.first; i < old.used; i++)
+        if (old.entries[i].value != NULL)
+            map->entries[kept++] = old.entries[i];
+    check(kept == map->live);
+    if (map->entries != old.entries)
+        free_block(&old);
+    memset(map->slots, 0, (size_t)map->capacity * 2 * sizeof *map->slots);
     map->first = 0;
     map->used = kept;
     for (uint32_t i = 0; i < kept; i++)
-        map->slots[find_slot(map, map->entries[i].hash, map->entries[i].key)] = i + 1;
+        fill_slot(map, find_slot(map, map->entries[i].hash, map->entries[i].key), i);
 }
 
 /* ---- what both kinds share ---- */
@@ -175,10 +218,10 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
     if (map->used == map->capacity)
         make_room(map);
     uint32_t slot = find_slot(map, hash, key);
-    check(map->slots[slot] == 0 && map->used < map->capacity);
-    map->entries[map->used++] =
+    check(map->slots[slot].number == 0 && map->used < map->capacity);
+    map->entries[map->used] =
         (struct entry){.hash = hash, .number = number, .key = key_copy(key), .value = value};
-    map->slots[slot] = map->used;
+    fill_slot(map, slot, map->used++);
     map->live++;
     return NULL;
 }
@@ -216,8 +259,7 @@ release(struct map *map)
 {
     for (uint32_t i = 0; i < map->used; i++)
         memory_free((void *)map->entries[i].key.data);
-    memory_free(map->entries);
-    memory_free(map->slots);
+    free_block(map);
 }
 
 /* ---- keys are bytes ---- */
@@ -225,7 +267,9 @@ release(struct map *map)
 struct map *
 map_new(void)
 {
-    return memory_zalloc(1, sizeof(struct map));
+    struct map *map = memory_take(sizeof *map);
+    *map = (struct map){0};
+    return map;
 }
 
 void
@@ -234,7 +278,7 @@ map_free(struct map *map)
     if (map == NULL)
         return;
     release(map);
-    memory_free(map);
+    memory_give(map, sizeof *map);
 }
 
 size_t
@@ -280,7 +324,9 @@ map_next(const struct map *map, size_t *cursor, struct slice *key, void **value)
 struct map64 *
 map64_new(void)
 {
-    return memory_zalloc(1, sizeof(struct map64));
+    struct map64 *map = memory_take(sizeof *map);
+    *map = (struct map64){0};
+    return map;
 }
 
 void
@@ -289,7 +335,7 @@ map64_free(struct map64 *map)
     if (map == NULL)
         return;
     release(&map->map);
-    memory_free(map);
+    memory_give(map, sizeof *map);
 }
 
 size_t

@@ -201,4 +201,6 @@ TEST(map, hashes_are_the_same_on_every_machine)
     EXPECT(map_hash(slice_text("")) != map_hash(slice_text("a")));
     EXPECT(map_hash(slice_of("a\0", 2)) != map_hash(slice_text("a")));
     EXPECT_EQ(map_hash(slice_text("cadenza")), (int64_t)UINT64_C(0x5c17b368db66c429));
+    EXPECT_EQ(map_hash(slice_text("cadenza-")), (int64_t)UINT64_C(0x9f00b69c77de5bca));
+    EXPECT_EQ(map_hash(slice_text("cadenza-cadenza")), (int64_t)UINT64_C(0x99aa44cb9a078e5e));
 }

@@ -59,6 +59,9 @@ static struct {
 
 static _Thread_local struct heap *selected;
 
+/* What malloc keeps per thread calloc does not look at: small blocks are cleared by hand. */
+#define CLEARED_MAX ((size_t)1024)
+
 static void *block_alloc(struct heap *heap, size_t size);
 static void *block_realloc(struct block *block, size_t size);
 static void block_free(struct block *block);
@@ -85,9 +88,9 @@ memory_zalloc(size_t count, size_t size)
     size_t total;
     bool is_too_much = __builtin_mul_overflow(count, size, &total);
     check_that(!is_too_much, "%zu blocks of %zu bytes wanted", count, size);
-    if (selected != NULL)
-        return memset(block_alloc(selected, total), 0, total);
-    return must_have(calloc(1, total == 0 ? 1 : total), total);
+    if (total <= CLEARED_MAX || selected != NULL)
+        return memset(memory_alloc(total), 0, total);
+    return must_have(calloc(1, total), total);
 }
 
 void *
@@ -130,6 +133,18 @@ heap_select(struct heap *heap)
     struct heap *before = selected;
     selected = heap;
     return before;
+}
+
+struct heap *
+heap_selected(void)
+{
+    return selected;
+}
+
+bool
+heap_has(const void *bytes)
+{
+    return block_find(bytes) != NULL;
 }
 
 size_t

@@ -10,6 +10,7 @@
 #ifndef CADENZA_BASE_MEMORY_H
 #define CADENZA_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -24,6 +25,12 @@ must_use void *memory_realloc(void *block, size_t size);
 /* Gives a block back, to the heap it came from. NULL is fine. */
 void memory_free(void *block);
 
+/* The same for blocks that come and go with every call, as those of arenas (spare.c): the thread
+ * that gives one back keeps some of each size for whoever asks next. `size` is what was asked for.
+ */
+must_use void *memory_take(size_t size);
+void memory_give(void *block, size_t size);
+
 struct heap; /* all blocks of one simulated host */
 
 /* A new heap, empty. Itself taken from no heap. */
@@ -32,6 +39,9 @@ struct heap *heap_new(void);
 void heap_free(struct heap *heap);
 /* Selects the heap of this thread's next allocations (NULL: none); returns the one before. */
 struct heap *heap_select(struct heap *heap);
+struct heap *heap_selected(void);
+/* Does the block belong to any heap? */
+bool heap_has(const void *block);
 /* Bytes and blocks in use: a host that stopped cleanly leaves 0 blocks. */
 size_t heap_bytes(const struct heap *heap);
 size_t heap_blocks(const struct heap *heap);

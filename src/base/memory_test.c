@@ -208,3 +208,54 @@ TEST(memory, the_selected_heap_belongs_to_the_thread)
     heap_free(heap);
     memory_free(plain);
 }
+
+/* What is at stake: a block that two owners get. Method: many of random sizes, filled and looked
+ * at; another thread gives half of them back and ends. */
+static void *
+give_half(void *argument)
+{
+    void **blocks = argument;
+    for (size_t i = 0; i < 1000; i += 2)
+        memory_give(blocks[i], i * 70);
+    return NULL;
+}
+
+TEST(memory, blocks_that_were_given_back_are_nobody_elses_when_they_are_taken_again)
+{
+    void *blocks[1000];
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 1000; i++) {
+            blocks[i] = memory_take(i * 70);
+            EXPECT((uintptr_t)blocks[i] % 16 == 0);
+            memset(blocks[i], (int)i, i * 70);
+        }
+        for (size_t i = 0; i < 1000; i++)
+            for (size_t j = 0; j < i * 70; j += 23)
+                EXPECT_EQ(((uint8_t *)blocks[i])[j], (uint8_t)i);
+        pthread_t thread;
+        EXPECT_EQ(pthread_create(&thread, NULL, give_half, blocks), 0);
+        for (size_t i = 1; i < 1000; i += 2)
+            memory_give(blocks[i], i * 70);
+        EXPECT_EQ(pthread_join(thread, NULL), 0);
+    }
+}
+
+TEST(memory, a_block_of_a_heap_is_not_kept_for_others)
+{
+    struct heap *heap = heap_new();
+    heap_select(heap);
+    void *block = memory_take(1000);
+    EXPECT_EQ(heap_blocks(heap), 1);
+    heap_select(NULL);
+    void *plain = memory_take(1000);
+    memory_give(block, 1000);
+    EXPECT_EQ(heap_blocks(heap), 0);
+    memory_give(plain, 1000);
+    heap_select(heap);
+    block = memory_take(1000);
+    EXPECT(block != plain);
+    EXPECT_EQ(heap_blocks(heap), 1);
+    memory_give(block, 1000);
+    EXPECT(heap_select(NULL) == heap);
+    heap_free(heap);
+}

@@ -294,13 +294,18 @@ entry_matches(const struct entry *entry, const struct dynamic_filter *filter)
     return true;
 }
 
-const struct value *
-dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
-                   const struct dynamic_filter *filter)
+bool
+dynamic_set_has(const struct dynamic_set *set, enum dynamic_key key)
 {
     check(key < DYNAMIC_KEY_COUNT);
-    if (set == NULL)
-        return NULL;
+    return set != NULL && set->entries[key].count > 0;
+}
+
+/* Of a key that the file names. */
+static seldom const struct value *
+choose_entry(const struct dynamic_set *set, enum dynamic_key key,
+             const struct dynamic_filter *filter)
+{
     const struct dynamic_filter nothing = DYNAMIC_NO_FILTER;
     const struct entry *chosen = NULL;
     for (size_t i = 0; i < set->entries[key].count; i++) {
@@ -315,11 +320,11 @@ dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
     return chosen == NULL ? NULL : &chosen->value;
 }
 
-bool
-dynamic_set_has(const struct dynamic_set *set, enum dynamic_key key)
+const struct value *
+dynamic_set_choose(const struct dynamic_set *set, enum dynamic_key key,
+                   const struct dynamic_filter *filter)
 {
-    check(key < DYNAMIC_KEY_COUNT);
-    return set != NULL && set->entries[key].count > 0;
+    return dynamic_set_has(set, key) ? choose_entry(set, key, filter) : NULL;
 }
 
 size_t

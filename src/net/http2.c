@@ -14,28 +14,54 @@
 
 /* ---- nghttp2 ---- */
 
+/* A stream and its frames take and free ten blocks, so they are taken like those of arenas, which
+ * want to hear the size of what they get back: it stands before the block. */
+struct block {
+    size_t size; /* of all of it */
+    _Alignas(16) uint8_t bytes[];
+};
+
+static struct block *
+block_of(void *bytes)
+{
+    return container_of(bytes, struct block, bytes);
+}
+
 static void *
 allocate(size_t size, void *context)
 {
-    return memory_alloc(size);
+    check(size <= SIZE_MAX - sizeof(struct block));
+    struct block *block = memory_take(sizeof *block + size);
+    block->size = sizeof *block + size;
+    return block->bytes;
 }
 
 static void
-release(void *block, void *context)
+release(void *bytes, void *context)
 {
-    memory_free(block);
+    if (bytes != NULL)
+        memory_give(block_of(bytes), block_of(bytes)->size);
 }
 
 static void *
 allocate_zeroed(size_t count, size_t size, void *context)
 {
-    return memory_zalloc(count, size);
+    size_t total;
+    bool is_too_much = __builtin_mul_overflow(count, size, &total);
+    check(!is_too_much);
+    return memset(allocate(total, context), 0, total);
 }
 
 static void *
-reallocate(void *block, size_t size, void *context)
+reallocate(void *bytes, size_t size, void *context)
 {
-    return memory_realloc(block, size);
+    void *moved = allocate(size, context);
+    if (bytes == NULL)
+        return moved;
+    size_t old = block_of(bytes)->size - sizeof(struct block);
+    memcpy(moved, bytes, old < size ? old : size);
+    release(bytes, context);
+    return moved;
 }
 
 nghttp2_mem *

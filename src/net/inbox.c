@@ -1,7 +1,8 @@
 /* inbox.c - collects one length-prefixed message.
  *
  * Small messages go into the arena in one exact piece: one copy, no growth. Larger ones go into a
- * block that doubles as bytes arrive, never beyond the announced length. */
+ * block that doubles as bytes arrive, never beyond the announced length. Once half of it is here it
+ * gets all its room: a message of little more than one frame is not copied for its rest. */
 #include "net/inbox.h"
 
 #include "base/check.h"
@@ -50,6 +51,8 @@ next_room(const struct inbox *inbox, size_t wanted)
     size_t room = inbox->room == 0 ? ROOM_FIRST : inbox->room * 2;
     if (room < wanted)
         room = wanted;
+    if (inbox->length <= wanted * 2)
+        room = inbox->length;
     return room < inbox->length ? room : inbox->length;
 }
 

@@ -31,8 +31,8 @@ struct grpc_call;
 
 /* How the server asks what to do with a path. */
 struct grpc_service {
-    /* NULL: UNIMPLEMENTED, before the body is read. The answer is kept in the call. Must not yield.
-     */
+    /* NULL: UNIMPLEMENTED, before the body is read. The answer is kept with the headers of the
+     * connection. Must not yield. */
     const void *(*find)(void *context, struct slice path);
     /* Runs in a fiber whose deadline is the call's. */
     void (*handle)(void *context, const void *method, struct grpc_call *call);

@@ -108,37 +108,33 @@ call_take(struct server_loop *home)
 }
 
 static int64_t
-deadline_of(const struct grpc_call *call)
+deadline_after(const struct grpc_call *call, int64_t timeout)
 {
-    int64_t timeout = call->session->home->server->options.default_timeout, deadline;
-    if (call->has_timeout) {
-        struct slice text = slice_of(call->timeout, call->timeout_length);
-        bool is_good = grpc_timeout_parse(text, &timeout);
-        check(is_good);
-    }
+    int64_t deadline;
     return __builtin_add_overflow(call->began, timeout, &deadline) ? NEVER - 1 : deadline;
 }
 
-/* False: the headers were sent with a timeout that is none. */
+/* Sets the deadline. False: the headers were sent with a timeout that is none. */
 static bool
 take_timeout(struct grpc_call *call, const struct header_gather *gather)
 {
-    int64_t ignored;
+    int64_t timeout;
+    call->deadline = deadline_after(call, call->session->home->server->options.default_timeout);
     if (gather->timeout_count == 0)
         return true;
     struct slice text = slice_of(gather->timeout, gather->timeout_length);
-    if (gather->timeout_count > 1 || !grpc_timeout_parse(text, &ignored))
+    if (gather->timeout_count > 1 || !grpc_timeout_parse(text, &timeout))
         return false;
     call->has_timeout = true;
     call->timeout_length = gather->timeout_length;
     memcpy(call->timeout, gather->timeout, gather->timeout_length);
+    call->deadline = deadline_after(call, timeout);
     return true;
 }
 
 static void
 admit(struct grpc_call *call, bool has_good_timeout)
 {
-    const struct grpc_service *service = &call->session->home->server->options.service;
     const struct header_verdict *verdict = &call->headers->verdict;
     if (session_held(call->session) > call->session->home->server->options.connection_bytes_max) {
         call_refuse(call, GRPC_RESOURCE_EXHAUSTED, "too many bytes are held for this connection");
@@ -150,10 +146,8 @@ admit(struct grpc_call *call, bool has_good_timeout)
         call_refuse(call, verdict->status, verdict->message);
     } else if (!has_good_timeout) {
         call_refuse(call, GRPC_INVALID_ARGUMENT, "grpc-timeout is malformed or given twice");
-    } else {
-        call->method = service->find(service->context, call->headers->path);
-        if (call->method == NULL)
-            call_refuse(call, GRPC_UNIMPLEMENTED, "unknown service or method");
+    } else if (call->headers->method == NULL) {
+        call_refuse(call, GRPC_UNIMPLEMENTED, "unknown service or method");
     }
 }
 
@@ -169,7 +163,6 @@ call_new(struct session *session, int32_t stream_id, struct header_block *header
     list_push_back(&session->calls[CALL_RECEIVING], &call->node);
     session->call_count++;
     bool has_good_timeout = take_timeout(call, &session->headers);
-    call->deadline = deadline_of(call);
     timer_init(&call->timer, deadline_passed);
     timer_start(&call->timer, call->deadline);
     count_add(session->home->server->metrics.calls, 1);
@@ -247,7 +240,7 @@ call_run(struct grpc_call *call)
     session->handler_count++;
     level_add(session->home->server->metrics.handlers, 1);
     fiber_set_deadline(call->deadline);
-    service->handle(service->context, call->method, call);
+    service->handle(service->context, call->headers->method, call);
     fiber_set_deadline(NEVER);
     check_that(call->state != CALL_RUNNING, "the handler of %.*s has not answered",
                SLICE_ARG(call->headers->path));

@@ -38,8 +38,7 @@ on_header(nghttp2_session *http, const nghttp2_frame *frame, const uint8_t *name
 static void
 begin_call(struct session *session, const nghttp2_frame *frame)
 {
-    struct header_block *headers =
-        header_end(&session->headers, session->home->server->service_name);
+    struct header_block *headers = header_end(&session->headers, session->home->server);
     struct grpc_call *call = call_new(session, frame->hd.stream_id, headers);
     int failed =
         nghttp2_session_set_stream_user_data(session->pipe.session, frame->hd.stream_id, call);

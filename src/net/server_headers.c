@@ -31,23 +31,19 @@ header_begin(struct header_gather *gather)
     gather->is_too_large = false;
 }
 
-static void
-gather_reserve(struct header_gather *gather, size_t more)
+/* Room for an entry of this size at the end. */
+static uint8_t *
+gather_room(struct header_gather *gather, size_t size)
 {
-    size_t wanted = gather->length + more;
-    if (wanted <= gather->room)
-        return;
-    size_t room = gather->room == 0 ? 1024 : gather->room * 2;
-    gather->room = room < wanted ? wanted : room;
-    gather->bytes = memory_realloc(gather->bytes, gather->room);
-}
-
-static void
-gather_put(struct header_gather *gather, const void *bytes, size_t count)
-{
-    if (count > 0)
-        memcpy(gather->bytes + gather->length, bytes, count);
-    gather->length += count;
+    size_t wanted = gather->length + size;
+    if (wanted > gather->room) {
+        size_t room = gather->room == 0 ? 1024 : gather->room * 2;
+        gather->room = room < wanted ? wanted : room;
+        gather->bytes = memory_realloc(gather->bytes, gather->room);
+    }
+    uint8_t *room = gather->bytes + gather->length;
+    gather->length = wanted;
+    return room;
 }
 
 /* A timeout that does not fit cannot be valid: its length alone says so later. */
@@ -76,10 +72,8 @@ header_add(struct header_gather *gather, struct slice name, struct slice value)
         return;
     }
     uint16_t lengths[2] = {(uint16_t)name.length, (uint16_t)value.length};
-    gather_reserve(gather, size);
-    gather_put(gather, lengths, sizeof lengths);
-    gather_put(gather, name.data, name.length);
-    gather_put(gather, value.data, value.length);
+    uint8_t *to = mempcpy(gather_room(gather, size), lengths, sizeof lengths);
+    memcpy(mempcpy(to, name.data, name.length), value.data, value.length);
 }
 
 /* ---- reading a block ---- */
@@ -227,14 +221,16 @@ block_size(const struct header_block *block)
 }
 
 static struct header_block *
-block_new(const struct header_gather *gather, struct slice service_name)
+block_new(const struct header_gather *gather, const struct grpc_server *server)
 {
+    const struct grpc_service *service = &server->options.service;
     struct header_block *block = memory_alloc(sizeof *block + gather->length);
     *block = (struct header_block){.is_cached = true, .length = gather->length};
     if (gather->length > 0)
         memcpy(block->bytes, gather->bytes, gather->length);
     block->path = find(block, ":path");
-    block->verdict = judge(block, service_name);
+    block->method = service->find(service->context, block->path);
+    block->verdict = judge(block, server->service_name);
     return block;
 }
 
@@ -249,11 +245,11 @@ block_forget(struct header_block *block)
 }
 
 struct header_block *
-header_end(struct header_gather *gather, struct slice service_name)
+header_end(struct header_gather *gather, const struct grpc_server *server)
 {
     struct header_block *block = cache_find(gather);
     if (block == NULL) {
-        block = block_new(gather, service_name);
+        block = block_new(gather, server);
         if (gather->cache[HEADER_CACHE_SIZE - 1] != NULL)
             block_forget(gather->cache[HEADER_CACHE_SIZE - 1]);
         cache_put(gather, HEADER_CACHE_SIZE - 1, block);

@@ -68,12 +68,13 @@ struct header_block {
     unsigned references; /* of calls */
     bool is_cached;
     struct slice path;
+    const void *method; /* of the path; NULL: the service has none */
     struct header_verdict verdict;
     size_t length;
     uint8_t bytes[];
 };
 
-#define HEADER_CACHE_SIZE 4
+#define HEADER_CACHE_SIZE 8 /* a worker calls about so many methods */
 /* Collects the header block that is just arriving, and remembers the last distinct ones. */
 struct header_gather {
     uint8_t *bytes;
@@ -89,8 +90,9 @@ struct header_gather {
 
 void header_begin(struct header_gather *gather);
 void header_add(struct header_gather *gather, struct slice name, struct slice value);
-/* The block, new or known, with one more reference. `service_name` is what rpc-service must be. */
-struct header_block *header_end(struct header_gather *gather, struct slice service_name);
+/* The block, new or known, with one more reference. `server`: whose service name rpc-service must
+ * be, and which knows methods. */
+struct header_block *header_end(struct header_gather *gather, const struct grpc_server *server);
 struct slice header_find(const struct header_block *block, struct slice name);
 struct grpc_header *header_list(const struct header_block *block, struct arena *arena,
                                 size_t *count);
@@ -146,12 +148,11 @@ struct grpc_call {
     struct header_block *headers; /* NULL: answered, and its handler does not run */
     struct arena *arena;          /* the handler's alone while that runs, on whatever loop */
     struct fiber *fiber;          /* of the handler, NULL when it does not run */
-    const void *method;
-    struct inbox inbox; /* the request */
-    struct slice reply; /* in the arena */
-    size_t reply_sent;  /* bytes of prefix and reply handed to HTTP/2 */
-    size_t weight;      /* its part of session->request_bytes */
-    struct timer timer; /* at the deadline */
+    struct inbox inbox;           /* the request */
+    struct slice reply;           /* in the arena */
+    size_t reply_sent;            /* bytes of prefix and reply handed to HTTP/2 */
+    size_t weight;                /* its part of session->request_bytes */
+    struct timer timer;           /* at the deadline */
     int64_t began, deadline;
     void (*on_gone)(void *context);
     void *gone_context;

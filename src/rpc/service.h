@@ -29,6 +29,7 @@ struct rpc_call {
     void (*release)(
         void *kept); /* called with `kept` when the response is encoded; NULL: nothing is kept */
     void *kept;      /* what the response points into */
+    void *noted;     /* the door's: what it found out about the call; NULL at first */
     /* rpc's own. */
     struct rpc_service *service;
     struct method_state *state;
