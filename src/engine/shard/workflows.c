@@ -197,7 +197,7 @@ tenure_check_owned(struct tenure *tenure, struct arena *arena)
     struct shard *shard = tenure->shard;
     uint64_t guard = 0;
     struct error *err = NULL;
-    if (!tenure->is_over)
+    if (!tenure->is_over && !shard->options.is_alone)
         err = store_guard(shard->options.store, shard->partition, arena, &guard);
 #ifdef CADENZA_PLANT_overtaken_owner_reads
     guard = 0;
