@@ -189,28 +189,21 @@ note_fed(struct feeder *feeder, const struct visible_change *change)
     feeder->loops[change->shard % loop_count()].has_news = true;
 }
 
-/* As many as go into one transaction. What cannot be read is as good as gone: the engine encoded
- * it, so that is a bug. */
+/* As many as go into one transaction. */
 static size_t
-fill_batch(struct feeder *feeder, struct visibility_change *changes, struct arena *arena)
+fill_batch(struct feeder *feeder, struct visibility_change *changes)
 {
     size_t count = 0;
     list_each(node, &feeder->waiting) {
         const struct visible_change *change = &list_entry(node, struct fed_change, node)->change;
         if (count == BATCH_MAX || change->is_beginning)
             break;
-        API(WorkflowExecutionInfo) *info = NULL;
-        struct error *err = NULL;
-        if (change->info.length > 0)
-            err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
-                                    change->info, &info);
-        check(err == NULL);
         changes[count++] = (struct visibility_change){.shard = change->shard,
                                                       .row = change->row,
                                                       .domain_id = change->domain_id,
                                                       .workflow_id = change->workflow_id,
                                                       .run_id = change->run_id,
-                                                      .info = info,
+                                                      .info = change->info,
                                                       .num_clusters = change->num_clusters};
     }
     return count;
@@ -239,7 +232,7 @@ feed_some(struct feeder *feeder, struct arena *arena)
 {
     struct visibility *visibility = feeder->options.visibility;
     struct visibility_change *changes = arena_zalloc(arena, BATCH_MAX, sizeof changes[0]);
-    size_t count = fill_batch(feeder, changes, arena);
+    size_t count = fill_batch(feeder, changes);
     struct error *err;
     if (count > 0) {
         err = visibility_feed(visibility, changes, count, registry_set(feeder->options.registry),
