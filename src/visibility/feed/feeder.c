@@ -9,12 +9,12 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/vector.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
-#include "wire/message.h"
 
 #define GATHER_DELAY (2 * NS_PER_MS) /* changes that come within it go together */
 /* After a round of work the fiber rests in proportion to it. So the lists take a bounded share of a
@@ -189,24 +189,28 @@ note_fed(struct feeder *feeder, const struct visible_change *change)
     feeder->loops[change->shard % loop_count()].has_news = true;
 }
 
-/* As many as go into one transaction. */
-static size_t
-fill_batch(struct feeder *feeder, struct visibility_change *changes)
+struct transaction {
+    struct visibility_change *items;
+    size_t count, capacity;
+};
+
+/* As many changes as go into one transaction. */
+static void
+fill_transaction(struct feeder *feeder, struct transaction *changes, struct arena *arena)
 {
-    size_t count = 0;
     list_each(node, &feeder->waiting) {
         const struct visible_change *change = &list_entry(node, struct fed_change, node)->change;
-        if (count == BATCH_MAX || change->is_beginning)
+        if (changes->count == BATCH_MAX || change->is_beginning)
             break;
-        changes[count++] = (struct visibility_change){.shard = change->shard,
-                                                      .row = change->row,
-                                                      .domain_id = change->domain_id,
-                                                      .workflow_id = change->workflow_id,
-                                                      .run_id = change->run_id,
-                                                      .info = change->info,
-                                                      .num_clusters = change->num_clusters};
+        struct visibility_change next = {.shard = change->shard,
+                                         .row = change->row,
+                                         .domain_id = change->domain_id,
+                                         .workflow_id = change->workflow_id,
+                                         .run_id = change->run_id,
+                                         .info = change->info,
+                                         .num_clusters = change->num_clusters};
+        vector_push_in(changes, arena, next);
     }
-    return count;
 }
 
 static void
@@ -231,12 +235,13 @@ static struct error *
 feed_some(struct feeder *feeder, struct arena *arena)
 {
     struct visibility *visibility = feeder->options.visibility;
-    struct visibility_change *changes = arena_zalloc(arena, BATCH_MAX, sizeof changes[0]);
-    size_t count = fill_batch(feeder, changes);
+    struct transaction changes = {0};
+    fill_transaction(feeder, &changes, arena);
+    size_t count = changes.count;
     struct error *err;
     if (count > 0) {
-        err = visibility_feed(visibility, changes, count, registry_set(feeder->options.registry),
-                              arena);
+        err = visibility_feed(visibility, changes.items, count,
+                              registry_set(feeder->options.registry), arena);
     } else {
         const struct visible_change *first =
             &list_entry(feeder->waiting.next, struct fed_change, node)->change;
