@@ -170,10 +170,11 @@ workflow_unlock(struct tenure *tenure, struct workflow *workflow)
 void
 workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *current)
 {
-    workflow->has_current = true;
-    struct arena *arena = arena_new(512);
+    struct arena *arena = NULL;
     STORED(CurrentRecord) *copy = NULL;
+    workflow->has_current = true;
     if (current != NULL) {
+        arena = arena_new(512);
         copy = arena_alloc(arena, sizeof *copy);
         *copy = *current;
         copy->run_id = arena_text(arena, current->run_id);
