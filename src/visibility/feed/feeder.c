@@ -20,8 +20,8 @@
 /* After a round of work the fiber rests in proportion to it. So the lists take a bounded share of a
  * core, and the more there is to write, the more gathers for one transaction, which costs by the
  * pages that it touches; runs that begin and end within it are written once. */
-#define REST_PART     10
-#define REST_MAX      (50 * NS_PER_MS)
+#define REST_PART     20
+#define REST_MAX      (100 * NS_PER_MS)
 #define SYNC_INTERVAL NS_PER_S
 #define RETRY_DELAY   (500 * NS_PER_MS)
 #define BATCH_MAX     1000                      /* changes in one transaction */
