@@ -224,7 +224,7 @@ needed_by_unheard(struct fixture *fixture)
         .domain_id = domains_find_name(fixture->domains, "users")->id,
         .workflow_id = "wf-ghost",
         .run_id = "6f1c0a8e-0000-4000-8000-000000000001",
-        .info = info,
+        .info = message_encode(fixture->arena, &info->base),
         .num_clusters = 2,
     };
     EXPECT_OK(visibility_feed(fixture->visibility, &seen, 1, registry_set(fixture->registry),

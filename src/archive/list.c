@@ -13,6 +13,7 @@
 #include "fiber/file.h"
 #include "visibility/engine.h"
 #include "visibility/evaluate.h"
+#include "wire/message.h"
 
 #define FILES_MAX        5000
 #define RECORD_BYTES_MAX (8u * 1024 * 1024)
@@ -122,7 +123,7 @@ is_meant(const struct archive_list_question *question, const API(WorkflowExecuti
     struct visibility_change change = {.domain_id = question->domain_id,
                                        .workflow_id = info->workflow_execution->workflow_id,
                                        .run_id = info->workflow_execution->run_id,
-                                       .info = info,
+                                       .info = message_encode(arena, &info->base),
                                        .num_clusters = 1};
     visibility_read_row(&change, question->attributes, arena, &row);
     return query_matches(question->query->where, &row);

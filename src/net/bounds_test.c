@@ -111,6 +111,29 @@ CONTRACT(bounds, pings_do_not_excuse_a_peer_that_opens_no_window, 1)
     }
 }
 
+/* The ACK of a lone ping waits for an answer to go with, but not for ever. */
+CONTRACT(bounds, a_ping_is_answered_with_an_answer_or_soon_without, 1)
+{
+    struct slice ping = slice_of("12345678", 8);
+    struct test_service service;
+    struct raw raw;
+    test_service_open(&service, NULL, arena);
+    raw_open(&raw, &service);
+    raw_frame(&raw, NGHTTP2_PING, 0, 0, ping);
+    raw_request(&raw, 1, "/test/echo", slice_text("x"));
+    EXPECT(raw_wait(&raw));
+    EXPECT_EQ(raw.pings, 1);
+    for (unsigned count = 1; count <= 3; count++) { /* nothing else is said, and nothing is lost */
+        raw_forget(&raw);
+        for (unsigned i = 0; i < count; i++)
+            raw_frame(&raw, NGHTTP2_PING, 0, 0, ping);
+        for (int i = 0; i < 1000 && raw.pings < count; i++)
+            raw_read_for(&raw, NS_PER_MS);
+        EXPECT_EQ(raw.pings, count);
+    }
+    raw_finish(&raw, &service, arena);
+}
+
 struct upload {
     struct grpc_client *client;
     struct slice message;

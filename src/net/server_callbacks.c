@@ -57,6 +57,7 @@ static void
 received_ping(struct session *session, const nghttp2_frame *frame)
 {
     if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) {
+        session->ping_acks++;
         session_annoy(session, 1);
         return;
     }
@@ -137,11 +138,21 @@ on_stream_close(nghttp2_session *http, int32_t stream_id, uint32_t code, void *u
     return 0;
 }
 
+static void
+sent_ping(struct session *session, const nghttp2_frame *frame)
+{
+    bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+    check(!is_ack || session->ping_acks > 0);
+    session->ping_acks -= is_ack;
+}
+
 /* An answer went out while its request was still coming: tell the client to stop. Not earlier,
  * since nghttp2 sends nothing more on a stream once a reset is queued. */
 static int
 on_frame_sent(nghttp2_session *http, const nghttp2_frame *frame, void *user_data)
 {
+    if (frame->hd.type == NGHTTP2_PING)
+        sent_ping(user_data, frame);
     if (frame->hd.type != NGHTTP2_HEADERS || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
         return 0;
     const struct grpc_call *call = call_of(http, frame->hd.stream_id);

@@ -38,8 +38,9 @@
 #define LINGER_TIMEOUT     (NS_PER_S / 2)  /* for a peer to read our last words */
 #define LINGER_CLOSING     (NS_PER_S / 10) /* the same while the server closes */
 #define LINGER_BYTES       (1 << 20)
-#define NOTICE_TIMEOUT     (1 * NS_PER_S) /* between the two GOAWAYs of a graceful end */
-#define REQUEST_ARENA_MAX  4096           /* larger messages grow with what has come */
+#define NOTICE_TIMEOUT     (1 * NS_PER_S)  /* between the two GOAWAYs of a graceful end */
+#define PING_ACK_DELAY     (2 * NS_PER_MS) /* of one that nothing else takes along */
+#define REQUEST_ARENA_MAX  4096            /* larger messages grow with what has come */
 #define CALL_ARENA_SIZE    384
 #define CALL_ARENA_FREE    1024  /* of an arena, not counted: streams_max bounds it */
 #define SMALL_REQUEST      65536 /* counted, but not refused before the bound itself is reached */
@@ -132,6 +133,8 @@ struct session {
     int64_t began;           /* monotonic */
     int64_t heard;           /* when the last bytes came */
     int64_t ping_sent;       /* 0: none is under way */
+    size_t ping_acks;        /* with HTTP/2, not sent yet */
+    struct timer ack_timer;  /* then a lone one goes */
     int64_t patience;        /* left, see PATIENCE_MAX */
     int64_t patience_at;     /* when it was last refilled */
     bool has_settings;       /* the peer's first SETTINGS came: it speaks HTTP/2 */
@@ -192,6 +195,8 @@ size_t session_held(const struct session *session);
 /* Gives received bytes back to the connection's window unless too much is held; refuses requests
  * that could never become whole because of that. */
 void session_pay(struct session *session);
+/* Lets go what HTTP/2 has to send after it was fed. */
+void session_schedule(struct session *session);
 /* One more frame that did nothing useful. */
 void session_annoy(struct session *session, int64_t cost);
 /* The contrary. */

@@ -11,6 +11,12 @@
 #include "net/server_inside.h"
 
 static void
+ack_alone(struct timer *timer)
+{
+    http2_pipe_schedule(&container_of(timer, struct session, ack_timer)->pipe);
+}
+
+static void
 submit_settings(struct session *session)
 {
     const struct grpc_server_options *options = &session->home->server->options;
@@ -44,6 +50,7 @@ session_init(struct session *session, struct server_loop *home, struct socket *s
     for (size_t i = 0; i < CALL_STATE_COUNT; i++)
         list_init(&session->calls[i]);
     list_init(&session->hungry_node);
+    timer_init(&session->ack_timer, ack_alone);
     http2_pipe_init(&session->pipe, socket, home->scratch);
     session->pipe.unsent = &session->answer_bytes;
 
@@ -83,9 +90,23 @@ session_receive(struct session *session, struct slice bytes)
     }
     check((size_t)taken == bytes.length);
     session_pay(session);
-    if (nghttp2_session_want_write(http) != 0)
-        http2_pipe_schedule(&session->pipe);
+    session_schedule(session);
     return true;
+}
+
+/* At the end of the tick. But clients in Go send a ping with each answer, to measure the way: a
+ * write for each of these alone would be a third of all writes, so it waits a little for an answer
+ * that takes it along. */
+void
+session_schedule(struct session *session)
+{
+    nghttp2_session *http = session->pipe.session;
+    if (nghttp2_session_want_write(http) == 0)
+        return;
+    if (session->ping_acks != 1 || nghttp2_session_get_outbound_queue_size(http) != 1)
+        http2_pipe_schedule(&session->pipe);
+    else if (!timer_is_pending(&session->ack_timer))
+        timer_start(&session->ack_timer, clock_monotonic() + PING_ACK_DELAY);
 }
 
 void
@@ -140,8 +161,7 @@ session_pay(struct session *session)
     size_t owed = session->owed;
     session->owed = 0;
     nghttp2_session_consume_connection(http, owed);
-    if (nghttp2_session_want_write(http) != 0)
-        http2_pipe_schedule(&session->pipe);
+    session_schedule(session);
 }
 
 void
@@ -311,6 +331,7 @@ session_end(struct session *session)
         while (!list_is_empty(&session->calls[state]))
             call_close(list_entry(session->calls[state].next, struct grpc_call, node));
     list_remove(&session->hungry_node);
+    timer_stop(&session->ack_timer);
     session_show_bytes(session);
     http2_pipe_close(&session->pipe);
 }

@@ -28,7 +28,7 @@ void
 visibility_contract_feed_gone(struct visibility_contract *contract, const struct sample_run *run)
 {
     struct visibility_change change = sample_change(contract->arena, run);
-    change.info = NULL;
+    change.info = (struct slice){0};
     EXPECT_OK(
         visibility_feed(contract->visibility, &change, 1, contract->attributes, contract->arena));
 }

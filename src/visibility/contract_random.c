@@ -39,7 +39,7 @@ next_change(struct visibility_contract *contract, struct model *model)
     run->is_there = random_below(&model->random, 6) != 0;
     visibility_read_row(&run->change, contract->attributes, contract->arena, &run->row);
     if (!run->is_there)
-        run->change.info = NULL;
+        run->change.info = (struct slice){0};
     return run->change;
 }
 

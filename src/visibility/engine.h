@@ -51,9 +51,10 @@ struct visibility_row {
     size_t custom_count;
 };
 
-/* The row of a change that is not gone. Close time, close status and history length are had by
- * closed runs only, the execution time by delayed ones only (B-019), empty texts by none. Values
- * of unknown keys, and values that are not of their key's type, are left out. Pure. */
+/* The row of a change that is not gone; what it points to is in the arena or the change's. Close
+ * time, close status and history length are had by closed runs only, the execution time by delayed
+ * ones only (B-019), empty texts by none. Values of unknown keys, and values that are not of their
+ * key's type, are left out. Pure. */
 void visibility_read_row(const struct visibility_change *change,
                          const struct attribute_set *attributes, struct arena *arena,
                          struct visibility_row *row);

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "uber/cadence/api/v1/common.pb-c.h"
 #include "visibility/engine.h"
+#include "wire/message.h"
 
 static void
 set_text(struct visibility_row *row, enum attribute_column column, const char *text)
@@ -30,9 +31,9 @@ set_time(struct visibility_row *row, enum attribute_column column,
 }
 
 static void
-read_texts(const struct visibility_change *change, struct visibility_row *row)
+read_texts(const struct visibility_change *change, const API(WorkflowExecutionInfo) *info,
+           struct visibility_row *row)
 {
-    const API(WorkflowExecutionInfo) *info = change->info;
     set_text(row, COLUMN_DOMAIN_ID, change->domain_id);
     set_text(row, COLUMN_WORKFLOW_ID, change->workflow_id);
     set_text(row, COLUMN_RUN_ID, change->run_id);
@@ -60,11 +61,9 @@ read_times(const API(WorkflowExecutionInfo) *info, struct visibility_row *row)
 
 /* Statuses count from 0 here, as in Cadence's stores: 0 of the wire is "unset". */
 static void
-read_numbers(const struct visibility_change *change, struct visibility_row *row)
+read_numbers(const API(WorkflowExecutionInfo) *info, struct visibility_row *row)
 {
-    const API(WorkflowExecutionInfo) *info = change->info;
     set_integer(row, COLUMN_IS_CRON, ATTRIBUTE_BOOL, info->is_cron);
-    set_integer(row, COLUMN_NUM_CLUSTERS, ATTRIBUTE_INT, change->num_clusters);
     if (info->execution_status != 0)
         set_integer(row, COLUMN_EXECUTION_STATUS, ATTRIBUTE_INT, info->execution_status - 1);
     if (info->close_status == 0)
@@ -99,11 +98,16 @@ void
 visibility_read_row(const struct visibility_change *change, const struct attribute_set *attributes,
                     struct arena *arena, struct visibility_row *row)
 {
-    check(change->info != NULL);
+    API(WorkflowExecutionInfo) *info = NULL;
+    check(change->info.length > 0);
+    struct error *err =
+        message_decode(arena, API_TYPE(workflow_execution_info), change->info, &info);
+    check_that(err == NULL, "%s", err->message); /* the engine has encoded it */
     *row = (struct visibility_row){0};
-    read_texts(change, row);
-    read_times(change->info, row);
-    read_numbers(change, row);
-    read_custom(change->info->search_attributes, attributes, arena, row);
+    read_texts(change, info, row);
+    read_times(info, row);
+    read_numbers(info, row);
+    set_integer(row, COLUMN_NUM_CLUSTERS, ATTRIBUTE_INT, change->num_clusters);
+    read_custom(info->search_attributes, attributes, arena, row);
     check(row->has[COLUMN_RUN_ID] && row->has[COLUMN_START_TIME]);
 }

@@ -91,7 +91,7 @@ sample_change(struct arena *arena, const struct sample_run *run)
         .domain_id = arena_text(arena, text_or(run->domain_id, "domain")),
         .workflow_id = info->workflow_execution->workflow_id,
         .run_id = info->workflow_execution->run_id,
-        .info = info,
+        .info = message_encode(arena, &info->base),
         .num_clusters = run->num_clusters != 0 ? run->num_clusters : 1,
     };
 }

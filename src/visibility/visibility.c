@@ -19,7 +19,6 @@ visibility_feed(struct visibility *visibility, const struct visibility_change *c
     for (size_t i = 0; i < count; i++) {
         const struct visibility_change *change = &changes[i];
         check(change->row > 0 && change->domain_id[0] != '\0' && change->run_id[0] != '\0');
-        check(change->info == NULL || change->info->start_time != NULL);
     }
     return visibility->engine->feed(visibility, changes, count, attributes, arena);
 }

@@ -44,7 +44,7 @@ struct visibility_change {
     uint32_t shard;
     uint64_t row;
     const char *domain_id, *workflow_id, *run_id;
-    const API(WorkflowExecutionInfo) *info; /* NULL: the run is gone */
+    struct slice info; /* an encoded WorkflowExecutionInfo; empty: the run is gone */
     int32_t num_clusters;
 };
 /* `attributes` gives the types of custom attributes; values that do not fit are kept in the info

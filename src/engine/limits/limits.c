@@ -41,6 +41,7 @@ struct id_limits {
     struct map *by_key;  /* domain id, NUL, workflow id → struct record */
     struct map *domains; /* id → struct limits_domain */
     struct list used;
+    struct buffer key;       /* of the record that is looked for */
     struct limit lines;      /* of the log */
     uint64_t lines_left_out; /* since the last one */
 };
@@ -122,6 +123,7 @@ limits_free(struct id_limits *limits)
         limits_domain_free(domain);
     map_free(limits->domains);
     map_free(limits->by_key);
+    buffer_free(&limits->key);
     memory_free(limits);
 }
 
@@ -180,13 +182,12 @@ record_new(struct id_limits *limits, const struct limits_key *key, struct slice 
 static struct record *
 record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
 {
-    struct buffer bytes = {0};
-    buffer_append(&bytes, slice_of(key->domain_id, strlen(key->domain_id) + 1));
-    buffer_append_text(&bytes, key->workflow_id);
-    struct record *record = map_get(limits->by_key, buffer_slice(&bytes));
+    buffer_clear(&limits->key);
+    buffer_append(&limits->key, slice_of(key->domain_id, strlen(key->domain_id) + 1));
+    buffer_append_text(&limits->key, key->workflow_id);
+    struct record *record = map_get(limits->by_key, buffer_slice(&limits->key));
     if (record == NULL)
-        record = record_new(limits, key, buffer_slice(&bytes), now);
-    buffer_free(&bytes);
+        record = record_new(limits, key, buffer_slice(&limits->key), now);
     list_remove(&record->node);
     list_push_back(&limits->used, &record->node);
     check(now >= record->used);
@@ -229,10 +230,10 @@ terms_of(const struct id_limits *limits, enum limits_side side, const char *doma
                           .rate = dynamic_integer(dynamic, keys->rate, &filter)};
 }
 
-/* One more, or the record as it is. */
+/* The record, with a count of this second. */
 static struct record *
-record_count(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
-             uint32_t count, int64_t now)
+record_use(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+           int64_t now)
 {
     struct record *record = record_find(limits, key, now);
     struct record_side *its = &record->sides[side];
@@ -243,7 +244,6 @@ record_count(struct id_limits *limits, enum limits_side side, const struct limit
     }
     its->is_used = true;
     side_end_second(record, side, now / SECOND);
-    its->count += count;
     return record;
 }
 
@@ -259,55 +259,64 @@ side_bucket(struct record_side *side, int64_t rate, int64_t now)
     return &side->bucket;
 }
 
+enum taking {
+    TAKING,       /* one more */
+    TAKING_AGAIN, /* it was counted before */
+    TAKING_FREE,  /* one more, unless it would be held off */
+};
+
 static int64_t
-take(struct id_limits *limits, enum limits_side side, const struct limits_key *key, bool is_again,
-     int64_t now)
+held_off(enum limits_side side, int64_t wait)
+{
+    mark(side == LIMITS_EXTERNAL ? "limits_call_refused" : "limits_task_delayed");
+    return wait < LIMITS_KEPT ? wait : LIMITS_KEPT;
+}
+
+static int64_t
+take(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
+     enum taking taking, int64_t now)
 {
     struct terms terms = terms_of(limits, side, key->domain_name);
-    if (!terms.is_collected || (is_again && !terms.is_enforced))
+    if (!terms.is_collected || (taking == TAKING_AGAIN && !terms.is_enforced))
         return 0;
-    struct record *record = record_count(limits, side, key, is_again ? 0 : 1, now);
-    int64_t wait = limit_take(side_bucket(&record->sides[side], terms.rate, now), now);
+    struct record *record = record_use(limits, side, key, now);
+    struct limit *bucket = side_bucket(&record->sides[side], terms.rate, now);
+    if (taking == TAKING_FREE && terms.is_enforced && !limit_has(bucket, now))
+        return LIMITS_KEPT;
+    record->sides[side].count += taking != TAKING_AGAIN;
+    int64_t wait = limit_take(bucket, now);
     if (wait == 0)
         return 0;
     record->sides[side].limited_second = now / SECOND;
-    if (!is_again) {
+    if (taking != TAKING_AGAIN) {
         limits_domain_count_limited(record->domain, side);
         tell(limits, side, key, now);
     }
-    if (!terms.is_enforced) {
-        mark("limits_shadow");
-        return 0;
-    }
-    mark(side == LIMITS_EXTERNAL ? "limits_call_refused" : "limits_task_delayed");
-    return wait < LIMITS_KEPT ? wait : LIMITS_KEPT;
+    if (terms.is_enforced)
+        return held_off(side, wait);
+    mark("limits_shadow");
+    return 0;
 }
 
 int64_t
 limits_take(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
             int64_t now)
 {
-    return take(limits, side, key, false, now);
+    return take(limits, side, key, TAKING, now);
 }
 
 int64_t
 limits_take_again(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                   int64_t now)
 {
-    return take(limits, side, key, true, now);
+    return take(limits, side, key, TAKING_AGAIN, now);
 }
 
 bool
 limits_take_free(struct id_limits *limits, enum limits_side side, const struct limits_key *key,
                  int64_t now)
 {
-    struct terms terms = terms_of(limits, side, key->domain_name);
-    if (terms.is_collected && terms.is_enforced) {
-        struct record *record = record_count(limits, side, key, 0, now);
-        if (!limit_has(side_bucket(&record->sides[side], terms.rate, now), now))
-            return false;
-    }
-    return take(limits, side, key, false, now) == 0;
+    return take(limits, side, key, TAKING_FREE, now) == 0;
 }
 
 void
@@ -316,7 +325,8 @@ limits_count(struct id_limits *limits, enum limits_side side, const struct limit
 {
     if (!terms_of(limits, side, key->domain_name).is_collected)
         return;
-    struct record *record = record_count(limits, side, key, 1, now);
+    struct record *record = record_use(limits, side, key, now);
+    record->sides[side].count++;
     limits_domain_count_limited(record->domain, side);
 }
 

@@ -451,7 +451,8 @@ must_use struct error *tenure_error(const struct tenure *tenure, struct arena *a
 /* Waits until a ticket is durable. Yields. Errors: as a caller is told. */
 must_use struct error *tenure_wait(struct tenure *tenure, ticket_t ticket, struct arena *arena);
 /* What was read is ours to use if nobody has overtaken us: else it may be newer than what we have
- * in memory, and nothing fits together. Yields. Errors: the shard is lost then. */
+ * in memory, and nothing fits together. The store is asked where there can be another owner.
+ * Yields. Errors: the shard is lost then. */
 must_use struct error *tenure_check_owned(struct tenure *tenure, struct arena *arena);
 /* A whole range of numbers, for whoever needs many at once: *first … *end - 1. Later ones are all
  * higher. */

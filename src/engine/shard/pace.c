@@ -111,6 +111,20 @@ queue_key(const struct pace_queue *queue)
     return slice_of(queue->key, domain + strlen(queue->key + domain));
 }
 
+/* The queue of an id; NULL: its tasks do not wait. Mostly nobody's do. */
+static struct pace_queue *
+queue_find(const struct pace *pace, const char *domain_id, const char *workflow_id)
+{
+    if (map_count(pace->queues) == 0)
+        return NULL;
+    struct buffer key = {0};
+    buffer_append(&key, slice_of(domain_id, strlen(domain_id) + 1));
+    buffer_append_text(&key, workflow_id);
+    struct pace_queue *queue = map_get(pace->queues, buffer_slice(&key));
+    buffer_free(&key);
+    return queue;
+}
+
 static void
 queue_wait(struct pace *pace, struct pace_queue *queue, int64_t time)
 {
@@ -141,14 +155,17 @@ queue_push(struct outbox *outbox, struct pace_queue *queue, struct transfer *tra
 }
 
 static void
-queue_open(struct tenure *tenure, struct slice key, struct transfer *transfer, int64_t time)
+queue_open(struct tenure *tenure, struct transfer *transfer, int64_t time)
 {
     struct pace *pace = &tenure->outbox.pace;
-    struct pace_queue *queue = memory_zalloc(1, sizeof *queue + key.length + 1);
-    memcpy(queue->key, key.data, key.length);
+    const struct task *task = &transfer->task;
+    size_t domain_size = strlen(task->run_domain_id) + 1, id_size = strlen(task->workflow_id) + 1;
+    struct pace_queue *queue = memory_zalloc(1, sizeof *queue + domain_size + id_size);
+    memcpy(queue->key, task->run_domain_id, domain_size);
+    memcpy(queue->key + domain_size, task->workflow_id, id_size);
     list_init(&queue->tasks);
     list_init(&queue->hungry);
-    map_put(pace->queues, key, queue);
+    map_put(pace->queues, queue_key(queue), queue);
     queue_push(&tenure->outbox, queue, transfer);
     queue_wait(pace, queue, time);
     fiber_cond_signal(&tenure->outbox.changed);
@@ -164,21 +181,16 @@ pace_holds(struct tenure *tenure, struct transfer *transfer)
     if (!limits_key_of(tenure->shard, task->run_domain_id, task->workflow_id, &limited))
         return false;
     start_ticking(tenure);
-    int64_t now = clock_monotonic();
-    struct buffer key = {0};
-    buffer_append(&key, slice_of(task->run_domain_id, strlen(task->run_domain_id) + 1));
-    buffer_append_text(&key, task->workflow_id);
-    struct pace_queue *queue = map_get(pace->queues, buffer_slice(&key));
-    int64_t wait = 0;
+    int64_t now = clock_monotonic(), wait = 0;
+    struct pace_queue *queue = queue_find(pace, task->run_domain_id, task->workflow_id);
     if (queue != NULL) {
         limits_count(limits, LIMITS_INTERNAL, &limited, now);
         queue_push(&tenure->outbox, queue, transfer);
     } else {
         wait = limits_take(limits, LIMITS_INTERNAL, &limited, now);
         if (wait > 0)
-            queue_open(tenure, buffer_slice(&key), transfer, now + wait);
+            queue_open(tenure, transfer, now + wait);
     }
-    buffer_free(&key);
     return queue != NULL || wait > 0;
 }
 
@@ -190,13 +202,9 @@ pace_take(void *context, const char *domain_id, const char *workflow_id)
     if (!limits_key_of(tenure->shard, domain_id, workflow_id, &limited))
         return true;
     start_ticking(tenure);
-    struct buffer key = {0};
-    buffer_append(&key, slice_of(domain_id, strlen(domain_id) + 1));
-    buffer_append_text(&key, workflow_id);
-    bool is_free = map_get(tenure->outbox.pace.queues, buffer_slice(&key)) == NULL;
-    buffer_free(&key);
-    is_free = is_free &&
-              limits_take_free(tenure->shard->limits, LIMITS_INTERNAL, &limited, clock_monotonic());
+    bool is_free =
+        queue_find(&tenure->outbox.pace, domain_id, workflow_id) == NULL &&
+        limits_take_free(tenure->shard->limits, LIMITS_INTERNAL, &limited, clock_monotonic());
     if (!is_free)
         mark("pace_no_turn");
     return is_free;

@@ -318,15 +318,6 @@ visit_decide(struct visit *visit)
 
 /* --- all of it ---- */
 
-/* A refusal writes nothing, so it does not notice that the owner was overtaken: what the run has
- * not, the next owner may have given it. Where there can be one, the store is asked. */
-static struct error *
-visit_confirm(struct visit *visit)
-{
-    struct tenure *tenure = visit->tenure;
-    return tenure->shard->options.is_alone ? NULL : tenure_check_owned(tenure, visit->arena);
-}
-
 static struct error *
 visit_run(struct visit *visit)
 {
@@ -359,8 +350,10 @@ visit_run(struct visit *visit)
 #endif
     if (err == NULL)
         err = tenure_wait(tenure, visit->ticket, visit->arena);
+    /* A refusal writes nothing, so it does not notice that the owner was overtaken: what the run
+     * has not, the next owner may have given it. */
     if (err == NULL && refusal != NULL)
-        err = visit_confirm(visit);
+        err = tenure_check_owned(tenure, visit->arena);
     return err != NULL ? err : refusal;
 }
 
@@ -480,7 +473,7 @@ look_until_owned(struct shard *shard, const struct run_key *key, look_function *
             return err;
         err = tenure_look(tenure, key, look, context, arena);
         bool is_answer = err == NULL || err->kind == ERR_ENTITY_NOT_EXISTS;
-        if (is_answer && is_sure && !shard->options.is_alone) {
+        if (is_answer && is_sure) {
             struct error *lost = tenure_check_owned(tenure, arena);
             err = lost != NULL ? lost : err;
         }

@@ -424,7 +424,7 @@ wait_for_all(struct tenure *tenure, struct arena *arena)
     struct visible *visible = &tenure->visible;
     uint64_t newest = tenure->ids.next - 1;
     struct error *err = tenure_wait(tenure, writer_newest(tenure->writer), arena);
-    if (err == NULL && !tenure->shard->options.is_alone)
+    if (err == NULL)
         err = tenure_check_owned(tenure, arena);
     while (err == NULL && visible->unread_from != 0 && visible->unread_from <= newest)
         err = wait_news(tenure, arena);

@@ -170,10 +170,11 @@ workflow_unlock(struct tenure *tenure, struct workflow *workflow)
 void
 workflow_set_current(struct workflow *workflow, const STORED(CurrentRecord) *current)
 {
-    workflow->has_current = true;
-    struct arena *arena = arena_new(512);
+    struct arena *arena = NULL;
     STORED(CurrentRecord) *copy = NULL;
+    workflow->has_current = true;
     if (current != NULL) {
+        arena = arena_new(512);
         copy = arena_alloc(arena, sizeof *copy);
         *copy = *current;
         copy->run_id = arena_text(arena, current->run_id);
@@ -197,7 +198,7 @@ tenure_check_owned(struct tenure *tenure, struct arena *arena)
     struct shard *shard = tenure->shard;
     uint64_t guard = 0;
     struct error *err = NULL;
-    if (!tenure->is_over)
+    if (!tenure->is_over && !shard->options.is_alone)
         err = store_guard(shard->options.store, shard->partition, arena, &guard);
 #ifdef CADENZA_PLANT_overtaken_owner_reads
     guard = 0;

@@ -29,6 +29,8 @@ struct linux_loop {
     uv_timer_t alarm;  /* ends a poll when a timer of the core is due */
     int64_t alarm_due; /* what it is set for; NEVER: not set */
     struct mailbox mailbox;
+    bool has_posted;        /* in this turn, */
+    bool *posted_to;        /* to these loops */
     size_t pool_jobs;       /* of this loop, in the pool or on the way back */
     size_t open_handles;    /* sockets, listeners and watches that nobody closed yet */
     int64_t stopping_since; /* 0: not yet */
@@ -88,6 +90,8 @@ void linux_loop_awake(struct linux_loop *loop);
 
 /* Delivers all letters that were there when it began. */
 void mailbox_deliver(struct linux_loop *loop);
+/* At the end of a turn: those who were sent letters in it, and sleep, are woken. */
+void mailbox_wake_owners(struct linux_loop *sender);
 /* Says that the owner is going to poll. False: better not, letters wait. */
 bool mailbox_fall_asleep(struct mailbox *mailbox);
 void mailbox_wake_up(struct mailbox *mailbox);

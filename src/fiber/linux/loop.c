@@ -1,15 +1,16 @@
 /* loop.c - one loop: tick, poll, tick, ...
  *
  * libuv brings the events, the core decides who runs. A turn is: poll (socket events only wake
- * fibers), read the clock, deliver letters, core_loop_tick. So a fiber runs in the same turn in
- * which its socket became ready. The poll does not block when something is runnable; otherwise it
- * ends by a socket, by the alarm, which is set for the earliest timer, or by the awakener. An alarm
- * that is too early is left alone: it costs one empty turn, and less than moving it each time a
- * deadline comes and goes. */
+ * fibers), read the clock, deliver letters, core_loop_tick, wake those whom letters were sent to.
+ * So a fiber runs in the same turn in which its socket became ready. The poll does not block when
+ * something is runnable; otherwise it ends by a socket, by the alarm, which is set for the earliest
+ * timer, or by the awakener. An alarm that is too early is left alone: it costs one empty turn, and
+ * less than moving it each time a deadline comes and goes. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/linux/inside.h"
 
@@ -46,6 +47,7 @@ linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index)
     loop->loop.now = linux_clock_monotonic();
     loop->ground = ground;
     loop->alarm_due = NEVER;
+    loop->posted_to = memory_zalloc(ground->loop_count, sizeof loop->posted_to[0]);
     int failed = uv_loop_init(&loop->uv);
     check_that(failed == 0, "no event loop: %s", uv_strerror(failed));
     loop->awakener_descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -80,6 +82,7 @@ linux_loop_close(struct linux_loop *loop)
     uv_run(&loop->uv, UV_RUN_DEFAULT); /* the closing ones */
     int failed = uv_loop_close(&loop->uv);
     check_that(failed == 0, "%s", uv_strerror(failed));
+    memory_free(loop->posted_to);
     core_loop_free(&loop->loop);
 }
 
@@ -133,6 +136,7 @@ linux_loop_run(struct linux_loop *loop)
         core_loop_tick(&loop->loop, loop->loop.now);
         if (atomic_load(&loop->ground->is_stopping))
             linux_loop_stop_step(loop);
+        mailbox_wake_owners(loop);
         loop_poll(loop);
         linux_loop_unquiet(loop);
     }

@@ -4,7 +4,10 @@
  * round, so letters of one sender arrive in order. Waking the owner costs a system call, so it is
  * done only when the owner sleeps, and by one sender. Nobody is missed: the owner first says that
  * it falls asleep and then looks at the stack, a sender first pushes and then looks whether it
- * sleeps; all four are sequentially consistent, so at least one of them sees the other. */
+ * sleeps; all four are sequentially consistent, so at least one of them sees the other.
+ *
+ * A loop looks at the end of its turn, for all that it posted: an owner that was woken for the
+ * first letter would be done with it, and asleep again, before the second comes. */
 #include "base/check.h"
 #include "fiber/linux/inside.h"
 
@@ -15,6 +18,26 @@ mailbox_push(struct mailbox *mailbox, struct letter *letter)
     do
         letter->node.next = newest;
     while (!atomic_compare_exchange_weak(&mailbox->newest, &newest, &letter->node));
+}
+
+static void
+wake_owner(struct linux_loop *loop)
+{
+    struct mailbox *mailbox = &loop->mailbox;
+    if (atomic_load(&mailbox->is_sleeping) && atomic_exchange(&mailbox->is_sleeping, false))
+        linux_loop_awake(loop);
+}
+
+void
+mailbox_wake_owners(struct linux_loop *sender)
+{
+    struct ground *ground = sender->ground;
+    for (unsigned i = 0; sender->has_posted && i < ground->loop_count; i++) {
+        if (sender->posted_to[i])
+            wake_owner(&ground->loops[i]);
+        sender->posted_to[i] = false;
+    }
+    sender->has_posted = false;
 }
 
 bool
@@ -28,8 +51,12 @@ ground_post(struct loop *to, struct letter *letter, bool is_bounded)
         return false;
     }
     mailbox_push(mailbox, letter);
-    if (atomic_load(&mailbox->is_sleeping) && atomic_exchange(&mailbox->is_sleeping, false))
-        linux_loop_awake(loop);
+    if (!loop_is_here()) {
+        wake_owner(loop);
+        return true;
+    }
+    struct linux_loop *sender = linux_loop_self();
+    sender->has_posted = sender->posted_to[to->index] = true;
     return true;
 }
 

@@ -9,19 +9,19 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/vector.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
 #include "fiber/sync.h"
-#include "wire/message.h"
 
 #define GATHER_DELAY (2 * NS_PER_MS) /* changes that come within it go together */
 /* After a round of work the fiber rests in proportion to it. So the lists take a bounded share of a
  * core, and the more there is to write, the more gathers for one transaction, which costs by the
  * pages that it touches; runs that begin and end within it are written once. */
-#define REST_PART     10
-#define REST_MAX      (50 * NS_PER_MS)
+#define REST_PART     20
+#define REST_MAX      (100 * NS_PER_MS)
 #define SYNC_INTERVAL NS_PER_S
 #define RETRY_DELAY   (500 * NS_PER_MS)
 #define BATCH_MAX     1000                      /* changes in one transaction */
@@ -189,31 +189,28 @@ note_fed(struct feeder *feeder, const struct visible_change *change)
     feeder->loops[change->shard % loop_count()].has_news = true;
 }
 
-/* As many as go into one transaction. What cannot be read is as good as gone: the engine encoded
- * it, so that is a bug. */
-static size_t
-fill_batch(struct feeder *feeder, struct visibility_change *changes, struct arena *arena)
+struct transaction {
+    struct visibility_change *items;
+    size_t count, capacity;
+};
+
+/* As many changes as go into one transaction. */
+static void
+fill_transaction(struct feeder *feeder, struct transaction *changes, struct arena *arena)
 {
-    size_t count = 0;
     list_each(node, &feeder->waiting) {
         const struct visible_change *change = &list_entry(node, struct fed_change, node)->change;
-        if (count == BATCH_MAX || change->is_beginning)
+        if (changes->count == BATCH_MAX || change->is_beginning)
             break;
-        API(WorkflowExecutionInfo) *info = NULL;
-        struct error *err = NULL;
-        if (change->info.length > 0)
-            err = message_decode_as(arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
-                                    change->info, &info);
-        check(err == NULL);
-        changes[count++] = (struct visibility_change){.shard = change->shard,
-                                                      .row = change->row,
-                                                      .domain_id = change->domain_id,
-                                                      .workflow_id = change->workflow_id,
-                                                      .run_id = change->run_id,
-                                                      .info = info,
-                                                      .num_clusters = change->num_clusters};
+        struct visibility_change next = {.shard = change->shard,
+                                         .row = change->row,
+                                         .domain_id = change->domain_id,
+                                         .workflow_id = change->workflow_id,
+                                         .run_id = change->run_id,
+                                         .info = change->info,
+                                         .num_clusters = change->num_clusters};
+        vector_push_in(changes, arena, next);
     }
-    return count;
 }
 
 static void
@@ -238,12 +235,13 @@ static struct error *
 feed_some(struct feeder *feeder, struct arena *arena)
 {
     struct visibility *visibility = feeder->options.visibility;
-    struct visibility_change *changes = arena_zalloc(arena, BATCH_MAX, sizeof changes[0]);
-    size_t count = fill_batch(feeder, changes, arena);
+    struct transaction changes = {0};
+    fill_transaction(feeder, &changes, arena);
+    size_t count = changes.count;
     struct error *err;
     if (count > 0) {
-        err = visibility_feed(visibility, changes, count, registry_set(feeder->options.registry),
-                              arena);
+        err = visibility_feed(visibility, changes.items, count,
+                              registry_set(feeder->options.registry), arena);
     } else {
         const struct visible_change *first =
             &list_entry(feeder->waiting.next, struct fed_change, node)->change;

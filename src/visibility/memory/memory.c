@@ -81,14 +81,10 @@ run_new(const struct visibility_change *change, const struct attribute_set *attr
     struct memory_run *run = arena_make(arena, struct memory_run);
     *run = (struct memory_run){.shard = change->shard,
                                .domain_id = arena_text(arena, change->domain_id),
-                               .info = message_encode(arena, &change->info->base),
+                               .info = arena_slice(arena, change->info),
                                .arena = arena};
-    /* The row points into the info, so it is read of a copy that lives as long. */
+    /* The row points into the change, so it is read of a copy that lives as long. */
     struct visibility_change copy = *change;
-    API(WorkflowExecutionInfo) *info;
-    struct error *err = message_decode(arena, API_TYPE(workflow_execution_info), run->info, &info);
-    check_that(err == NULL, "%s", err->message);
-    copy.info = info;
     copy.domain_id = run->domain_id;
     copy.workflow_id = arena_text(arena, change->workflow_id);
     copy.run_id = arena_text(arena, change->run_id);
@@ -113,7 +109,7 @@ apply(struct memory *memory, const struct visibility_change *change,
         return;
     level->row = change->row;
     struct slice key = key_of(change, arena);
-    if (change->info == NULL)
+    if (change->info.length == 0)
         run_free(map_remove(memory->runs, key));
     else
         run_free(map_put(memory->runs, key, run_new(change, attributes)));

@@ -217,7 +217,7 @@ fresh_read(struct record_writer *writer, const struct visibility_change *change,
     fresh->domain = domain;
     fresh->workflow = slice_text(change->workflow_id);
     fresh->run_id = slice_text(change->run_id);
-    fresh->info = message_encode(arena, &change->info->base);
+    fresh->info = change->info;
     fresh->custom = values_fingerprint(&fresh->row);
     int code = SQLITE_OK;
     if (fresh->row.has[COLUMN_WORKFLOW_TYPE])
@@ -356,7 +356,7 @@ record_write(struct record_writer *writer, const struct visibility_change *chang
     int code = names_number(&writer->names, 0, NAME_DOMAIN, slice_text(change->domain_id), &domain);
     if (code != SQLITE_OK)
         return code;
-    if (change->info == NULL)
+    if (change->info.length == 0)
         return delete_run(writer, domain, slice_text(change->run_id), arena);
     struct fresh fresh = {0};
     code = fresh_read(writer, change, domain, attributes, arena, &fresh);

@@ -181,7 +181,7 @@ feed_gone(struct place *place, struct visibility *visibility, uint64_t number, u
 {
     struct test_run run = test_run_of(number);
     struct visibility_change change = test_run_change(&run, place->arena);
-    change.info = NULL;
+    change.info = (struct slice){0};
     change.shard = 1;
     change.row = row;
     EXPECT_OK(visibility_feed(visibility, &change, 1, place->attributes, place->arena));

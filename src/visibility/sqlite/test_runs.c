@@ -100,6 +100,6 @@ test_run_change(const struct test_run *run, struct arena *arena)
     return (struct visibility_change){.domain_id = TEST_DOMAIN,
                                       .workflow_id = info->workflow_execution->workflow_id,
                                       .run_id = info->workflow_execution->run_id,
-                                      .info = info,
+                                      .info = message_encode(arena, &info->base),
                                       .num_clusters = 1};
 }
