@@ -324,6 +324,18 @@ wanted_alarm(struct mutation *mutation)
     return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
 }
 
+/* Where workers are, a decision that waits is started soon. A row that is written anyway is early
+ * enough for that: so the start, and mostly all that follows until the run closes, needs no other.
+ * It rings for nothing at most once for a decision that waits longer than it may take. */
+static int64_t
+foresee_start(const struct mutation *mutation, int64_t wanted)
+{
+    const struct facts *facts = mutation->facts;
+    int64_t foreseen = run_foreseen_deadline(mutation->run->core);
+    bool is_ahead = wanted != 0 && foreseen > facts->now;
+    return is_ahead ? not_before(facts, deadline_earlier(wanted, foreseen)) : wanted;
+}
+
 /* An alarm that is too early is left to ring: whoever hears it asks again. */
 static void
 set_alarm(struct mutation *mutation, struct effects *effects)
@@ -331,7 +343,7 @@ set_alarm(struct mutation *mutation, struct effects *effects)
     STORED(RunRecord) *core = mutation->run->core;
     int64_t wanted = wanted_alarm(mutation);
     if (core->alarm_row == 0 || core->alarm_time != wanted) {
-        core->alarm_time = wanted;
+        core->alarm_time = foresee_start(mutation, wanted);
         core->alarm_row = wanted == 0 ? 0 : take_number(mutation->facts);
     }
     if (core->alarm_row == mutation->before.alarm_row)

@@ -132,6 +132,9 @@ void dues_forget(struct run *run);
 int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */
 int64_t run_core_deadline(const STORED(RunRecord) *core);
+/* Nothing that the start of the decision which waits makes due is earlier; 0: none waits, or it
+ * never times out. */
+int64_t run_foreseen_deadline(const STORED(RunRecord) *core);
 
 /* --- retention (retention.c) ---------------------------------------------------------------------
  */
