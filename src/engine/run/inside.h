@@ -63,6 +63,16 @@ void buffered_remove(struct mutation *mutation, uint64_t number);
 /* All buffered events in order of arrival; the array is in the step's arena. */
 STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *count);
 
+/* --- the activity that is stored with the run (aboard.c) -----------------------------------------
+ */
+
+/* Decides which activity the row of the run has from this step on. */
+void aboard_settle(struct mutation *mutation);
+/* The row of the run, encoded in the arena. */
+struct slice aboard_encode(const struct run *run, struct arena *arena);
+/* What the row had aboard is moved to the other records; false: it cannot be. */
+bool aboard_decode(struct run *run);
+
 /* --- events (event.c) -----------------------------------------------------------------------
  */
 

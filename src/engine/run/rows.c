@@ -126,6 +126,14 @@ visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row)
               message_encode(batch->arena, &visible.base));
 }
 
+void
+run_put_row(struct batch *batch, const struct run *run)
+{
+    const STORED(RunRecord) *core = run->core;
+    struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
+    batch_put(batch, ROW_RUN, run_row_key(&key, batch->arena), aboard_encode(run, batch->arena));
+}
+
 /* ---- reading ---- */
 
 static const ProtobufCMessageDescriptor *
@@ -217,7 +225,7 @@ load_core(struct slice value, struct run *run, struct arena *arena)
         message_decode_as(run->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &run->core);
     if (err != NULL)
         return error_copy(arena, err);
-    if (run->core->format != RUN_RECORD_FORMAT)
+    if (!aboard_decode(run) || run->core->format != RUN_RECORD_FORMAT)
         return error_new(arena, ERR_CORRUPT, "a run record of format %u", run->core->format);
     return NULL;
 }
@@ -238,12 +246,15 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
     err = load_core(value, loaded, arena);
     if (err == NULL)
         err = load_pending(store, shard, row_key, loaded, arena);
-    if (err == NULL)
-        err = store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
-    *is_torn = err == NULL && !(is_still_there && slice_equal(value, value_again));
+    /* What does not fit together may belong together no more, such as an activity that was aboard
+     * and has a row now. */
+    struct error *unread =
+        store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
+    *is_torn = unread == NULL && !(is_still_there && slice_equal(value, value_again));
+    err = err == NULL ? unread : err;
     if (err != NULL || *is_torn) {
         run_free(loaded);
-        return err;
+        return *is_torn ? NULL : err;
     }
     *run = loaded;
     return NULL;

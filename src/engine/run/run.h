@@ -17,7 +17,8 @@
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
-#define RUN_RECORD_FORMAT 1
+#define RUN_RECORD_FORMAT        1
+#define RUN_RECORD_FORMAT_ABOARD 2 /* of a run's row that has an activity aboard */
 
 #define EVENT_NONE      ((int64_t)-23)  /* no event id */
 #define EVENT_BUFFERED  ((int64_t)-123) /* of an event that has none yet */
@@ -43,6 +44,8 @@ struct run {
     /* What it was started with, of a run that may be followed by another one (a cron schedule, a
      * retry policy); NULL: none. It never changes. */
     API(WorkflowExecutionStartedEventAttributes) *birth;
+    /* The activity that is stored in the run's own row (aboard.c), by its schedule id; 0: none. */
+    int64_t aboard;
     size_t arena_bytes_after_compact;
     /* A heap that knows what is due first (due.c); not part of what the run is. */
     struct run_dues {
@@ -158,6 +161,8 @@ void visible_put_row(struct batch *batch, const struct run_key *key, uint64_t ro
 struct slice replication_key(uint64_t row, struct arena *arena);
 struct slice dead_letter_key(const char *cluster, uint64_t row, struct arena *arena);
 
+/* Puts the row of the run itself. */
+void run_put_row(struct batch *batch, const struct run *run);
 /* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,
                                 const struct run_key *key, struct arena *arena, struct run **run);
