@@ -53,33 +53,26 @@ aboard_settle(struct mutation *mutation)
     run->aboard = activity != NULL && is_small(activity) ? activity->schedule_id : 0;
 }
 
-struct slice
-aboard_encode(const struct run *run, struct arena *arena)
+STORED(PendingActivity) *
+aboard_find(const struct run *run)
 {
-    STORED(RunRecord) stored;
-    memcpy(&stored, run->core, sizeof stored);
-    if (run->aboard != 0) {
-        stored.format = RUN_RECORD_FORMAT_ABOARD;
-        stored.activity = map64_get(run->activities, (uint64_t)run->aboard);
-        check(stored.activity != NULL);
-    }
-    return message_encode(arena, &stored.base);
+    if (run->aboard == 0)
+        return NULL;
+    STORED(PendingActivity) *activity = map64_get(run->activities, (uint64_t)run->aboard);
+    check(activity != NULL);
+    return activity;
 }
 
 bool
-aboard_decode(struct run *run)
+aboard_leave(struct run *run)
 {
-    STORED(RunRecord) *core = run->core;
-    STORED(PendingActivity) *activity = core->activity;
-    if ((core->format == RUN_RECORD_FORMAT_ABOARD) != (activity != NULL))
-        return false;
+    STORED(PendingActivity) *activity = run->core->activity;
     if (activity == NULL)
         return true;
     if (activity->schedule_id <= 0)
         return false;
     run->aboard = activity->schedule_id;
     records_set(run, PENDING_ACTIVITY, (uint64_t)activity->schedule_id, NULL, activity);
-    core->format = RUN_RECORD_FORMAT;
-    core->activity = NULL;
+    run->core->activity = NULL;
     return true;
 }

@@ -68,10 +68,10 @@ STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *co
 
 /* Decides which activity the row of the run has from this step on. */
 void aboard_settle(struct mutation *mutation);
-/* The row of the run, encoded in the arena. */
-struct slice aboard_encode(const struct run *run, struct arena *arena);
-/* What the row had aboard is moved to the other records; false: it cannot be. */
-bool aboard_decode(struct run *run);
+/* It; NULL: none is aboard. */
+STORED(PendingActivity) *aboard_find(const struct run *run);
+/* Of a run that was read: it goes to the other records. False: it cannot. */
+bool aboard_leave(struct run *run);
 
 /* --- events (event.c) -----------------------------------------------------------------------
  */

@@ -126,14 +126,6 @@ visible_put_row(struct batch *batch, const struct run_key *key, uint64_t row)
               message_encode(batch->arena, &visible.base));
 }
 
-void
-run_put_row(struct batch *batch, const struct run *run)
-{
-    const STORED(RunRecord) *core = run->core;
-    struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
-    batch_put(batch, ROW_RUN, run_row_key(&key, batch->arena), aboard_encode(run, batch->arena));
-}
-
 /* ---- reading ---- */
 
 static const ProtobufCMessageDescriptor *
@@ -219,15 +211,12 @@ load_pending(struct store *store, struct partition shard, struct slice prefix, s
 }
 
 static struct error *
-load_core(struct slice value, struct run *run, struct arena *arena)
+load_core(struct slice row_key, struct slice value, struct run *run, struct arena *arena)
 {
-    struct error *err =
-        message_decode_as(run->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &run->core);
+    struct error *err = run_read_row(row_key, value, run->arena, &run->core);
     if (err != NULL)
         return error_copy(arena, err);
-    if (!aboard_decode(run) || run->core->format != RUN_RECORD_FORMAT)
-        return error_new(arena, ERR_CORRUPT, "a run record of format %u", run->core->format);
-    return NULL;
+    return aboard_leave(run) ? NULL : error_new(arena, ERR_CORRUPT, "no activity is aboard");
 }
 
 /* One try at reading the rows. *is_torn: another owner of the shard wrote between the reads, so
@@ -243,7 +232,7 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
     if (err != NULL || !found)
         return err;
     struct run *loaded = run_new();
-    err = load_core(value, loaded, arena);
+    err = load_core(row_key, value, loaded, arena);
     if (err == NULL)
         err = load_pending(store, shard, row_key, loaded, arena);
     /* What does not fit together may belong together no more, such as an activity that was aboard

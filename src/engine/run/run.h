@@ -17,8 +17,7 @@
 #include "uber/cadence/api/v1/history.pb-c.h"
 #include "wire/names.h"
 
-#define RUN_RECORD_FORMAT        1
-#define RUN_RECORD_FORMAT_ABOARD 2 /* of a run's row that has an activity aboard */
+#define RUN_RECORD_FORMAT 1
 
 #define EVENT_NONE      ((int64_t)-23)  /* no event id */
 #define EVENT_BUFFERED  ((int64_t)-123) /* of an event that has none yet */
@@ -161,8 +160,11 @@ void visible_put_row(struct batch *batch, const struct run_key *key, uint64_t ro
 struct slice replication_key(uint64_t row, struct arena *arena);
 struct slice dead_letter_key(const char *cluster, uint64_t row, struct arena *arena);
 
-/* Puts the row of the run itself. */
+/* Puts the row of the run itself. Reads one: the record, with the activity that is aboard. Errors:
+ * ERR_CORRUPT. */
 void run_put_row(struct batch *batch, const struct run *run);
+must_use struct error *run_read_row(struct slice key, struct slice value, struct arena *arena,
+                                    STORED(RunRecord) **core);
 /* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,
                                 const struct run_key *key, struct arena *arena, struct run **run);
