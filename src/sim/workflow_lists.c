@@ -78,8 +78,7 @@ read_shard(struct store *store, unsigned shard, struct arena *arena, struct map 
         struct error *err = store_scan(store, &scan, arena, &rows);
         for (size_t i = 0; err == NULL && i < rows.count; i++) {
             STORED(RunRecord) *core = NULL;
-            err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), rows.row[i].value,
-                                    &core);
+            err = run_read_row(rows.row[i].key, rows.row[i].value, arena, &core);
             if (err != NULL)
                 break;
             struct slice *bytes = arena_make(arena, struct slice);

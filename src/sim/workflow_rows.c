@@ -79,10 +79,11 @@ visit_timer(struct look *look, const struct row *row)
     struct slice value, place = row->key;
     int64_t time;
     uint64_t number = 0;
-    err = store_get(look->store, PARTITION_OF_SHARD(look->shard), ROW_RUN,
-                    run_row_key(&key, look->arena), look->arena, &found, &value);
+    struct slice row_key = run_row_key(&key, look->arena);
+    err = store_get(look->store, PARTITION_OF_SHARD(look->shard), ROW_RUN, row_key, look->arena,
+                    &found, &value);
     if (err == NULL && found)
-        err = message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &core);
+        err = run_read_row(row_key, value, look->arena, &core);
     if (err != NULL)
         return err;
     if (core == NULL || !key_take_i64(&place, &time) || !key_take_u64(&place, &number) ||
@@ -95,8 +96,7 @@ static struct error *
 visit_run(struct look *look, const struct row *row)
 {
     STORED(RunRecord) *core = NULL;
-    struct error *err =
-        message_decode_as(look->arena, ERR_CORRUPT, STORED_TYPE(run_record), row->value, &core);
+    struct error *err = run_read_row(row->key, row->value, look->arena, &core);
     if (err != NULL)
         return err;
     if (core->close_status == 0)

@@ -73,18 +73,19 @@ key_i64(struct key_writer *key, int64_t number)
 void
 key_text(struct key_writer *key, struct slice text)
 {
-    size_t zeros = 0;
-    for (size_t i = 0; i < text.length; i++)
-        zeros += text.data[i] == 0;
-    uint8_t *place = key_extend(key, text.length + zeros + 2);
-    for (size_t i = 0; i < text.length; i++) {
-        *place++ = text.data[i];
-        if (text.data[i] == 0)
-            *place++ = TEXT_ZERO;
+    const uint8_t *zero; /* hardly any text has one: what is between them is copied at once */
+    while (text.length > 0 && (zero = memchr(text.data, 0, text.length)) != NULL) {
+        size_t length = (size_t)(zero - text.data) + 1;
+        uint8_t *place = key_extend(key, length + 1);
+        memcpy(place, text.data, length);
+        place[length] = TEXT_ZERO;
+        text = slice_skip(text, length);
     }
-    *place++ = 0;
-    *place++ = TEXT_END;
-    check(place == key->bytes + key->length);
+    uint8_t *place = key_extend(key, text.length + 2);
+    if (text.length > 0)
+        memcpy(place, text.data, text.length);
+    place[text.length] = 0;
+    place[text.length + 1] = TEXT_END;
 }
 
 void

@@ -34,6 +34,15 @@ decision_next_due(const STORED(PendingDecision) *decision)
     return due == 0 ? decision->started_time : due;
 }
 
+int64_t
+run_foreseen_deadline(const STORED(RunRecord) *core)
+{
+    const STORED(PendingDecision) *decision = core->decision;
+    if (decision == NULL || decision->started_id != EVENT_NONE)
+        return 0;
+    return later_by(decision->scheduled_time, decision->timeout);
+}
+
 static int64_t
 decision_deadline(const STORED(RunRecord) *core)
 {

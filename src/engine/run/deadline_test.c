@@ -105,10 +105,7 @@ TEST(deadline, an_alarm_that_is_too_early_is_left_and_set_anew_when_it_rang)
     sample_open(&sample, 1);
     sample_started_run(&sample); /* due in 10 s */
     uint64_t row = sample.run->core->alarm_row;
-    EXPECT_EQ(sample.effects.alarm_time, AT(10));
-    EXPECT_EQ(sample.effects.alarm_time_old, AT(1000));
-    EXPECT_EQ(sample.effects.alarm_row, row);
-    EXPECT(sample.effects.alarm_row_old != 0 && sample.effects.alarm_row_old != row);
+    EXPECT_EQ(sample.run->core->alarm_time, AT(10));
 
     sample_wait(&sample, 1);
     sample_begin(&sample);
@@ -125,6 +122,60 @@ TEST(deadline, an_alarm_that_is_too_early_is_left_and_set_anew_when_it_rang)
     EXPECT_EQ(sample.effects.alarm_time, AT(1000));
     EXPECT(!sample.effects.has_new_events);
     EXPECT_EQ(sample.batch->count, 1); /* the core, which names the alarm */
+    sample_close(&sample);
+}
+
+TEST(deadline, an_alarm_moves_when_something_is_due_earlier)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_started_run(&sample);
+    uint64_t row = sample.run->core->alarm_row;
+    sample_begin(&sample);
+    sample_decision_completed(&sample);
+    sample_timer_started(&sample, "t", 7);
+    sample_finish(&sample);
+    EXPECT_EQ(sample.effects.alarm_time, AT(7));
+    EXPECT_EQ(sample.effects.alarm_time_old, AT(10));
+    EXPECT_EQ(sample.effects.alarm_row, sample.run->core->alarm_row);
+    EXPECT(sample.effects.alarm_row_old == row && sample.effects.alarm_row != row);
+    sample_close(&sample);
+}
+
+/* A start that comes soon writes no alarm: that of the step before is early enough. */
+TEST(deadline, the_start_of_a_decision_is_foreseen)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_scheduled_run(&sample);
+    EXPECT_EQ(run_next_deadline(sample.run), AT(1000));
+    EXPECT_EQ(sample.effects.alarm_time, AT(10));
+    uint64_t row = sample.run->core->alarm_row;
+    sample_wait(&sample, 3);
+    sample_begin(&sample);
+    sample_decision_started(&sample);
+    sample_finish(&sample);
+    EXPECT_EQ(run_next_deadline(sample.run), AT(13));
+    EXPECT_EQ(sample.run->core->alarm_row, row);
+    EXPECT_EQ(sample.effects.alarm_row, 0);
+    sample_close(&sample);
+}
+
+TEST(deadline, a_decision_that_waits_for_long_rings_once_for_nothing)
+{
+    struct sample sample;
+    sample_open(&sample, 1);
+    sample_scheduled_run(&sample);
+    sample_wait(&sample, 10);
+    sample_begin(&sample); /* it rings */
+    sample_finish(&sample);
+    EXPECT(!sample.effects.has_new_events);
+    EXPECT_EQ(sample.effects.alarm_time, AT(1000));
+    sample_wait(&sample, 10);
+    sample_begin(&sample);
+    sample_decision_started(&sample);
+    sample_finish(&sample);
+    EXPECT_EQ(sample.effects.alarm_time, AT(30));
     sample_close(&sample);
 }
 

@@ -324,6 +324,18 @@ wanted_alarm(struct mutation *mutation)
     return is_set && deadline <= facts->now ? core->alarm_time : not_before(facts, deadline);
 }
 
+/* Where workers are, a decision that waits is started soon. A row that is written anyway is early
+ * enough for that: so the start, and mostly all that follows until the run closes, needs no other.
+ * It rings for nothing at most once for a decision that waits longer than it may take. */
+static int64_t
+foresee_start(const struct mutation *mutation, int64_t wanted)
+{
+    const struct facts *facts = mutation->facts;
+    int64_t foreseen = run_foreseen_deadline(mutation->run->core);
+    bool is_ahead = wanted != 0 && foreseen > facts->now;
+    return is_ahead ? not_before(facts, deadline_earlier(wanted, foreseen)) : wanted;
+}
+
 /* An alarm that is too early is left to ring: whoever hears it asks again. */
 static void
 set_alarm(struct mutation *mutation, struct effects *effects)
@@ -331,7 +343,7 @@ set_alarm(struct mutation *mutation, struct effects *effects)
     STORED(RunRecord) *core = mutation->run->core;
     int64_t wanted = wanted_alarm(mutation);
     if (core->alarm_row == 0 || core->alarm_time != wanted) {
-        core->alarm_time = wanted;
+        core->alarm_time = foresee_start(mutation, wanted);
         core->alarm_row = wanted == 0 ? 0 : take_number(mutation->facts);
     }
     if (core->alarm_row == mutation->before.alarm_row)
@@ -381,24 +393,39 @@ change_key(const struct mutation *mutation, const struct change *change)
                : pending_key_number(&key, change->kind, change->number, mutation->arena);
 }
 
-/* One put or delete per record that changed. */
+/* Is the record of the change stored in the row of the run, or was until it went? */
+static bool
+is_aboard(const struct change *change, int64_t aboard_before, int64_t aboard, const void *record)
+{
+    int64_t id = record != NULL ? aboard : aboard_before;
+    return change->kind == PENDING_ACTIVITY && (int64_t)change->number == id;
+}
+
+/* One put or delete per record that changed, but for what is aboard. */
 static void
 put_records(struct mutation *mutation, struct batch *batch)
 {
+    const struct run *run = mutation->run;
+    int64_t aboard_before = run->aboard;
+    if (mutation->journal.count == 0)
+        return;
+    aboard_settle(mutation);
     struct map *seen = map_new();
     for (size_t i = 0; i < mutation->journal.count; i++) {
         const struct change *change = &mutation->journal.items[i];
+        const ProtobufCMessage *record =
+            records_get(run, change->kind, change->number, change->text);
+        if (record != NULL)
+            run_check_record(run, change->kind, record);
+        if (is_aboard(change, aboard_before, run->aboard, record))
+            continue;
         struct slice key = change_key(mutation, change);
         if (map_put(seen, key, mutation) != NULL)
             continue;
-        const ProtobufCMessage *record =
-            records_get(mutation->run, change->kind, change->number, change->text);
-        if (record != NULL) {
-            run_check_record(mutation->run, change->kind, record);
+        if (record != NULL)
             batch_put(batch, ROW_PENDING, key, message_encode(mutation->arena, record));
-        } else if (change->old != NULL) { /* it was there before the step */
+        else if (change->old != NULL) /* it was there before the step */
             batch_delete(batch, ROW_PENDING, key);
-        }
     }
     map_free(seen);
 }
@@ -432,8 +459,6 @@ mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *
     put_outbox(mutation, batch, effects);
     put_records(mutation, batch);
     run_check_core(run);
-    struct run_key key = key_of(core);
-    batch_put(batch, ROW_RUN, run_row_key(&key, mutation->arena),
-              message_encode(mutation->arena, &core->base));
+    run_put_row(batch, run);
     mutation->is_over = true;
 }

@@ -63,6 +63,16 @@ void buffered_remove(struct mutation *mutation, uint64_t number);
 /* All buffered events in order of arrival; the array is in the step's arena. */
 STORED(BufferedEvent) **buffered_all(const struct mutation *mutation, size_t *count);
 
+/* --- the activity that is stored with the run (aboard.c) -----------------------------------------
+ */
+
+/* Decides which activity the row of the run has from this step on. */
+void aboard_settle(struct mutation *mutation);
+/* It; NULL: none is aboard. */
+STORED(PendingActivity) *aboard_find(const struct run *run);
+/* Of a run that was read: it goes to the other records. False: it cannot. */
+bool aboard_leave(struct run *run);
+
 /* --- events (event.c) -----------------------------------------------------------------------
  */
 
@@ -129,6 +139,9 @@ void dues_forget(struct run *run);
 int64_t deadline_earlier(int64_t one, int64_t other);
 /* What is due of the run itself and its decision, which must be open. */
 int64_t run_core_deadline(const STORED(RunRecord) *core);
+/* Nothing that the start of the decision which waits makes due is earlier; 0: none waits, or it
+ * never times out. */
+int64_t run_foreseen_deadline(const STORED(RunRecord) *core);
 
 /* --- retention (retention.c) ---------------------------------------------------------------------
  */

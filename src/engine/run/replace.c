@@ -77,6 +77,7 @@ mutation_begin_replacing(struct run *rebuilt, const struct run *old, const struc
     check(rebuilt->core->alarm_row == 0);
     struct mutation *mutation = mutation_begin(rebuilt, facts, arena);
     mutation->is_replacing = true;
+    rebuilt->aboard = old->aboard;
     mutation->before.alarm_row = old->core->alarm_row;
     mutation->before.alarm_time = old->core->alarm_time;
     note_records(mutation, old); /* first: of several changes the first says what was there */

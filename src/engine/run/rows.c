@@ -211,15 +211,12 @@ load_pending(struct store *store, struct partition shard, struct slice prefix, s
 }
 
 static struct error *
-load_core(struct slice value, struct run *run, struct arena *arena)
+load_core(struct slice row_key, struct slice value, struct run *run, struct arena *arena)
 {
-    struct error *err =
-        message_decode_as(run->arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &run->core);
+    struct error *err = run_read_row(row_key, value, run->arena, &run->core);
     if (err != NULL)
         return error_copy(arena, err);
-    if (run->core->format != RUN_RECORD_FORMAT)
-        return error_new(arena, ERR_CORRUPT, "a run record of format %u", run->core->format);
-    return NULL;
+    return aboard_leave(run) ? NULL : error_new(arena, ERR_CORRUPT, "no activity is aboard");
 }
 
 /* One try at reading the rows. *is_torn: another owner of the shard wrote between the reads, so
@@ -235,15 +232,18 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
     if (err != NULL || !found)
         return err;
     struct run *loaded = run_new();
-    err = load_core(value, loaded, arena);
+    err = load_core(row_key, value, loaded, arena);
     if (err == NULL)
         err = load_pending(store, shard, row_key, loaded, arena);
-    if (err == NULL)
-        err = store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
-    *is_torn = err == NULL && !(is_still_there && slice_equal(value, value_again));
+    /* What does not fit together may belong together no more, such as an activity that was aboard
+     * and has a row now. */
+    struct error *unread =
+        store_get(store, shard, ROW_RUN, row_key, arena, &is_still_there, &value_again);
+    *is_torn = unread == NULL && !(is_still_there && slice_equal(value, value_again));
+    err = err == NULL ? unread : err;
     if (err != NULL || *is_torn) {
         run_free(loaded);
-        return err;
+        return *is_torn ? NULL : err;
     }
     *run = loaded;
     return NULL;

@@ -43,6 +43,8 @@ struct run {
     /* What it was started with, of a run that may be followed by another one (a cron schedule, a
      * retry policy); NULL: none. It never changes. */
     API(WorkflowExecutionStartedEventAttributes) *birth;
+    /* The activity that is stored in the run's own row (aboard.c), by its schedule id; 0: none. */
+    int64_t aboard;
     size_t arena_bytes_after_compact;
     /* A heap that knows what is due first (due.c); not part of what the run is. */
     struct run_dues {
@@ -158,6 +160,11 @@ void visible_put_row(struct batch *batch, const struct run_key *key, uint64_t ro
 struct slice replication_key(uint64_t row, struct arena *arena);
 struct slice dead_letter_key(const char *cluster, uint64_t row, struct arena *arena);
 
+/* Puts the row of the run itself. Reads one: the record, with the activity that is aboard. Errors:
+ * ERR_CORRUPT. */
+void run_put_row(struct batch *batch, const struct run *run);
+must_use struct error *run_read_row(struct slice key, struct slice value, struct arena *arena,
+                                    STORED(RunRecord) **core);
 /* Reads a run. *run is NULL when there is none. Yields. Errors: the store's, ERR_CORRUPT. */
 must_use struct error *run_load(struct store *store, struct partition shard,
                                 const struct run_key *key, struct arena *arena, struct run **run);

@@ -91,6 +91,7 @@ round_trip(void *argument)
             EXPECT(loaded != NULL);
             EXPECT(slice_equal(sample_image(loaded, sample.arena),
                                sample_image(sample.run, sample.arena)));
+            EXPECT_EQ(loaded->aboard, sample.run->aboard);
             run_free(loaded);
         }
         check_history(read_history(&place, &sample), sample.run);
@@ -289,6 +290,11 @@ nonsense(void *argument)
         EXPECT(strstr(err->message, "breaks rule") != NULL);
         EXPECT(loaded == NULL);
     }
+    sample.run->core->format = 3; /* of a newer program */
+    put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
+            sample.arena);
+    EXPECT_KIND(run_load(place.store, SHARD, &key, sample.arena, &loaded), ERR_CORRUPT);
+    sample.run->core->format = RUN_RECORD_FORMAT;
     STORED(BufferedEvent) *empty = message_new(sample.arena, STORED_TYPE(buffered_event));
     put_row(&place, ROW_RUN, row_key, message_encode(sample.arena, &sample.run->core->base), &guard,
             sample.arena);

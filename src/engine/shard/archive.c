@@ -162,8 +162,7 @@ move_alarm(struct preservation *preservation)
     core->alarm_time = effects.alarm_time;
     core->alarm_row = effects.alarm_row;
     alarms_put(tenure, run, &effects, batch);
-    batch_put(batch, ROW_RUN, run_row_key(preservation->key, preservation->arena),
-              message_encode(preservation->arena, &core->base));
+    run_put_row(batch, run);
     ticket_t ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, preservation->workflow, ticket);
     aftermath_add_run(aftermath, preservation->loaded);

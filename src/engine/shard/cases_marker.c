@@ -119,15 +119,17 @@ case_a_marker_that_is_due_is_put_by_the_next_owner(struct rig *rig)
     case_open_group(rig);
     rig_take(rig);
     begin_buffered(rig);
-    struct tenure *tenure = rig->shard->tenure;
+    struct tenure *tenure;
     struct run_key key = {rig->domain_id, "wf", ""};
     struct workflow *workflow;
+    EXPECT_OK(tenure_enter(rig->shard, 0, rig->arena, &tenure));
     EXPECT_OK(workflow_lock(tenure, &key, rig->arena, &workflow));
     int64_t failover_version = drain_to(rig, rig->domains, WEST);
     rig_wait(due_in_store(rig) == 1);
     rig_spawn(rig, close_shard, rig->shard);
     rig_wait(tenure->is_over);
     workflow_unlock(tenure, workflow);
+    tenure_leave(tenure);
     rig_join(rig);
     EXPECT_EQ(read_told(rig, failover_version).markers, 0);
     EXPECT_EQ(due_in_store(rig), 1);

@@ -14,7 +14,6 @@
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "store/key.h"
-#include "wire/message.h"
 
 #define PAGE_BYTES   ((size_t)1 << 20)
 #define ROWS_AT_ONCE 100
@@ -141,8 +140,7 @@ look_at_tree(struct mending *mending, const struct uuid *tree)
             STORED(RunRecord) *core = NULL;
             if (slice_equal(rows.row[i].key, own))
                 continue;
-            err = message_decode_as(mending->arena, ERR_CORRUPT, STORED_TYPE(run_record),
-                                    rows.row[i].value, &core);
+            err = run_read_row(rows.row[i].key, rows.row[i].value, mending->arena, &core);
             if (err != NULL || slice_equal(slice_of(core->tree_id.data, core->tree_id.len),
                                            slice_of(tree->bytes, sizeof tree->bytes)))
                 mending->is_tree_shared = true;
@@ -160,14 +158,13 @@ read_record(struct mending *mending)
     struct shard *shard = mending->tenure->shard;
     bool found;
     struct slice value;
-    struct error *err =
-        store_get(shard->options.store, shard->partition, ROW_RUN,
-                  run_row_key(&mending->key, mending->arena), mending->arena, &found, &value);
+    struct slice row_key = run_row_key(&mending->key, mending->arena);
+    struct error *err = store_get(shard->options.store, shard->partition, ROW_RUN, row_key,
+                                  mending->arena, &found, &value);
     if (err != NULL)
         return err;
     if (found)
-        err = message_decode_as(mending->arena, ERR_CORRUPT, STORED_TYPE(run_record), value,
-                                &mending->record);
+        err = run_read_row(row_key, value, mending->arena, &mending->record);
     if (found && err == NULL && mending->record->tree_id.len == sizeof(struct uuid) &&
         mending->record->branch_id.len == sizeof(struct uuid))
         return NULL;

@@ -178,7 +178,7 @@ static void
 count_run(struct rig *rig, const struct row *row, struct count *count, struct arena *arena)
 {
     STORED(RunRecord) *core = NULL;
-    EXPECT_OK(message_decode(arena, STORED_TYPE(run_record), row->value, &core));
+    EXPECT_OK(run_read_row(row->key, row->value, arena, &core));
     struct run_key key = {core->domain_id, core->workflow_id, core->run_id};
     struct run *run;
     EXPECT_OK(run_load(rig->store, PARTITION_OF_SHARD(1), &key, arena, &run));

@@ -141,10 +141,11 @@ find_run(struct tenure *tenure, const STORED(ReplicationRow) *row, struct arena 
     struct run_key key = {row->domain_id, row->workflow_id, row->run_id};
     struct slice value;
     STORED(RunRecord) *core = NULL;
-    struct error *err = store_get(shard->options.store, shard->partition, ROW_RUN,
-                                  run_row_key(&key, arena), arena, is_there, &value);
+    struct slice row_key = run_row_key(&key, arena);
+    struct error *err = store_get(shard->options.store, shard->partition, ROW_RUN, row_key, arena,
+                                  is_there, &value);
     if (err == NULL && *is_there)
-        err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), value, &core);
+        err = run_read_row(row_key, value, arena, &core);
     *is_there = err == NULL && core != NULL && !core->is_deleting;
     return err;
 }

@@ -5,7 +5,6 @@
 #include "engine/ndc/branches.h"
 #include "engine/shard/inside.h"
 #include "fiber/mark.h"
-#include "wire/message.h"
 
 #define COMPLETED CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_COMPLETED
 
@@ -43,8 +42,7 @@ list_run(struct shard *shard, const struct cluster *cluster, const struct row *s
          struct arena *arena, struct listed_runs *listed)
 {
     STORED(RunRecord) *core = NULL;
-    struct error *err =
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), stored->value, &core);
+    struct error *err = run_read_row(stored->key, stored->value, arena, &core);
     if (err != NULL)
         return err;
     const struct domain *domain = domains_find_id(shard->options.domains, core->domain_id);

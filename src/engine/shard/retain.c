@@ -152,13 +152,13 @@ static void
 put_core(const struct deletion *deletion, struct batch *batch)
 {
     const struct run *run = deletion->loaded->run;
-    struct slice key = run_row_key(deletion->key, deletion->arena);
     if (deletion->is_last) {
+        struct slice key = run_row_key(deletion->key, deletion->arena);
         batch_delete_range(batch, ROW_DIVERGENCE, key, key_after_prefix(key, deletion->arena));
         batch_delete(batch, ROW_RUN, key);
         alarms_drop(deletion->tenure, run, batch);
     } else {
-        batch_put(batch, ROW_RUN, key, message_encode(deletion->arena, &run->core->base));
+        run_put_row(batch, run);
     }
 }
 
@@ -203,8 +203,7 @@ put_off(struct deletion *deletion)
     run->core->alarm_time = effects.alarm_time;
     struct batch *batch = tenure_batch(tenure, deletion->arena);
     alarms_put(tenure, run, &effects, batch);
-    batch_put(batch, ROW_RUN, run_row_key(deletion->key, deletion->arena),
-              message_encode(deletion->arena, &run->core->base));
+    run_put_row(batch, run);
     ticket_t ticket = tenure_submit(tenure, batch);
     struct aftermath *aftermath = workflow_add_aftermath(tenure, deletion->workflow, ticket);
     aftermath_add_run(aftermath, deletion->loaded);

@@ -276,11 +276,12 @@ load_core(struct tenure *tenure, const struct run_key *key, struct arena *arena,
     bool found;
     struct slice value;
     *core = NULL;
-    struct error *err = store_get(shard->options.store, shard->partition, ROW_RUN,
-                                  run_row_key(key, arena), arena, &found, &value);
+    struct slice row_key = run_row_key(key, arena);
+    struct error *err =
+        store_get(shard->options.store, shard->partition, ROW_RUN, row_key, arena, &found, &value);
     if (err != NULL || !found)
         return err;
-    err = message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), value, core);
+    err = run_read_row(row_key, value, arena, core);
     if (err == NULL && (*core)->is_deleting)
         *core = NULL; /* as good as gone */
     return err;

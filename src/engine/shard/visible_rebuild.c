@@ -70,8 +70,7 @@ static struct error *
 take_run(struct rebuild *rebuild, const struct row *row, struct arena *arena)
 {
     STORED(RunRecord) *core = NULL;
-    struct error *err =
-        message_decode_as(arena, ERR_CORRUPT, STORED_TYPE(run_record), row->value, &core);
+    struct error *err = run_read_row(row->key, row->value, arena, &core);
     if (err != NULL || core->is_deleting)
         return err;
     if (rebuild->held != NULL)
