@@ -146,7 +146,7 @@ set_levels(rocksdb_options_t *options)
  * shard and grow where they are: with a byte of the tree's id, runs that are under way mostly have
  * a place each. Alarms lie at their time: with its first 3 bytes (of 18 minutes each) a time-out of
  * seconds and one of hours are not looked for from each other's place; rows with a number or a
- * domain's id there stay together. Comparisons per row, workflows at 64 in flight: 62 with 6 bytes,
+ * domain's id there stay together. Comparisons per row, workflows at 64 in flight: 63 with 6 bytes,
  * 50 with these. More bytes bring nothing (a run's first row has to search) and take memory, a
  * quarter of a kilobyte for each beginning. */
 static const char *const hints[FAMILY_COUNT] = {
