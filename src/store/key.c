@@ -5,6 +5,8 @@
  * is either a byte >= 01, or a 00 of the text, written 00 FF. */
 #include "store/key.h"
 
+#include <endian.h>
+
 #include "base/check.h"
 
 #define TEXT_ZERO 0xff /* after 00: the text has a 00 here */
@@ -39,8 +41,8 @@ key_extend(struct key_writer *key, size_t count)
 static void
 put_number(uint8_t *place, uint64_t number, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        place[i] = (uint8_t)(number >> 8 * (size - 1 - i));
+    uint64_t bytes = htobe64(number << 8 * (8 - size));
+    memcpy(place, &bytes, size);
 }
 
 static uint64_t
@@ -73,13 +75,13 @@ key_i64(struct key_writer *key, int64_t number)
 void
 key_text(struct key_writer *key, struct slice text)
 {
-    const uint8_t *zero; /* hardly any text has one: what is between them is copied at once */
+    const uint8_t *zero;
     while (text.length > 0 && (zero = memchr(text.data, 0, text.length)) != NULL) {
-        size_t length = (size_t)(zero - text.data) + 1;
-        uint8_t *place = key_extend(key, length + 1);
-        memcpy(place, text.data, length);
-        place[length] = TEXT_ZERO;
-        text = slice_skip(text, length);
+        size_t count = (size_t)(zero - text.data) + 1;
+        uint8_t *place = key_extend(key, count + 1);
+        memcpy(place, text.data, count);
+        place[count] = TEXT_ZERO;
+        text = slice_skip(text, count);
     }
     uint8_t *place = key_extend(key, text.length + 2);
     if (text.length > 0)

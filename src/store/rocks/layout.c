@@ -6,7 +6,7 @@
  *
  * A key is kind, partition, row key, in this order, in both families. Kind first, because
  *   - a scan is always of one kind in one partition: one contiguous range, whose first 6 bytes
- * (kind and shard) never change: what setup.c uses to remember the place of the last insert;
+ * (kind and shard) never change: setup.c has the place of the last insert remembered by them;
  *   - a walk of one ORDERED kind over all partitions is one contiguous pass;
  *   - rows of one kind live about equally long: outbox rows, which die young, share table files
  * with each other and not with runs that stay, so compaction drops pairs of put and delete early.
