@@ -462,7 +462,8 @@ play_late(struct script *script)
     script_begin_drain(script, TARGET, SHORT);
     cut_from_target(script);
     uint64_t ready = world_mark_count(script->sim->world, "source_shard_ready");
-    EXPECT_EQ(ready, SIM_SHARDS); /* those of the third cluster */
+    EXPECT(ready >= SIM_SHARDS);    /* those of the third cluster */
+    EXPECT(ready < 2 * SIM_SHARDS); /* one of the source may be faster than the cut, not all */
     int64_t failover_version = script_describe_domain(script, TARGET)->failover_version;
     while (script_signal(script, TARGET, "idle", "after") != NULL) {
         EXPECT(clock_monotonic() < begin + (SHORT + 11) * NS_PER_S);
