@@ -20,7 +20,7 @@ find_library(BOOST_CONTEXT_LIBRARY NAMES libboost_context.a boost_context REQUIR
 set(shared_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
     set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-    set(ROCKSDB_NEEDS stdc++ snappy lz4 zstd bz2 z dl)
+    set(ROCKSDB_NEEDS stdc++ snappy lz4 zstd bz2 z m dl)
 endif()
 pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
