@@ -72,7 +72,9 @@ static struct error *
 backup_into(struct rocks *rocks, const char *folder, struct arena *arena)
 {
     struct checkpoint work = {.rocks = rocks, .database = folder_join(arena, folder, "rocks")};
+    runway_pause(rocks);
     struct error *err = pool_run(checkpoint_run, &work, arena);
+    runway_resume(rocks);
     if (err == NULL && work.failure != NULL)
         err = setup_error(arena, work.failure, "make a checkpoint");
     if (err != NULL)

@@ -262,7 +262,11 @@ group_write(struct rocks *rocks, char **failure)
     int64_t start = stopwatch();
     if (rocks->committer.has_filled_all && !switch_memtables(rocks, failure))
         return false;
+    size_t size;
+    rocksdb_writebatch_data(rocks->committer.batch, &size);
+    runway_begin(rocks, size);
     rocksdb_write(rocks->db, rocks->committer.durable, rocks->committer.batch, failure);
+    runway_end(rocks);
     int64_t taken = stopwatch() - start;
     histogram_observe(rocks->metrics.group_seconds, taken);
     if (taken > gauge_value(rocks->metrics.group_ns_max))

@@ -93,6 +93,9 @@ struct wal_report {
         *torn_file;       /* name of the log that ends in a write that never finished; NULL: none */
     uint64_t torn_offset; /* where that write begins */
     uint64_t torn_bytes;
+    const char
+        *gap_file; /* the last log that does not go on where those before it end; NULL: none */
+    uint64_t gap_behind; /* the number of the log before it */
 };
 /* Looks at all logs of a database folder. Blocks: for the pool. Errors: ERR_CORRUPT names file and
  * offset of damage to what may have been acknowledged; ERR_IO. */
@@ -102,6 +105,33 @@ must_use struct error *wal_inspect(const char *database, struct arena *arena,
  * there has to be one. Blocks. */
 must_use struct error *wal_judge(const struct folder *folder, struct arena *arena,
                                  struct wal_report *report);
+/* "DOING NAME: " and what errno says. */
+struct error *wal_io_error(struct arena *arena, const char *doing, const char *name);
+
+/* wal_fragment.c: fragments of a log. */
+#define WAL_BLOCK_SIZE  32768
+#define WAL_HEADER_SIZE 7 /* of a fragment: checksum 4, length 2, type 1 */
+enum fragment_type { FRAGMENT_FULL = 1, FRAGMENT_FIRST, FRAGMENT_MIDDLE, FRAGMENT_LAST };
+/* A number of `size` bytes, little-endian. */
+uint64_t wal_fixed(const uint8_t *bytes, size_t size);
+/* The size of the fragment at the front of what is left of a block. *type is set if it is whole and
+ * its checksum right, else 0. */
+size_t wal_fragment(struct slice left, unsigned *type);
+/* Would the fragment at the front of what is left of a block be whole with another length? A record
+ * that was written whole and damaged later would look unfinished if its length leads into the zeros
+ * behind it. */
+bool wal_is_of_other_length(struct slice left);
+
+/* wal_torn.c: the end of a log whose last record is not whole. */
+struct wal_end {
+    uint64_t begin;   /* of the record */
+    uint64_t claimed; /* it says that it goes on to here at the least */
+    uint64_t size;    /* of the log */
+    uint64_t last;    /* result: behind the last byte that is not zero */
+};
+/* Could a power cut have left it so? Blocks. False: see errno. */
+must_use bool wal_is_torn(int descriptor, struct wal_end *end, bool *is_torn);
+bool wal_is_zero(struct slice bytes);
 /* Sets the unfinished write aside, as a file in the folder `torn`, and cuts it off the log. Blocks.
  * Errors: ERR_IO. */
 must_use struct error *wal_cut(const char *database, const char *torn,
@@ -125,6 +155,10 @@ void setup_free(struct setup *setup);
  * NULL and *failure (rocksdb_free) if it does not go. */
 rocksdb_t *setup_open(const struct setup *setup, const char *database, bool is_inspection,
                       rocksdb_column_family_handle_t *family[FAMILY_COUNT], char **failure);
+/* The number of the oldest log that the database in this folder needs. Changes nothing; takes as
+ * long as an opening. Blocks. */
+must_use struct error *setup_oldest_log(const char *database, struct arena *arena,
+                                        uint64_t *number);
 /* The log ends in a write that never finished, as wal.c has judged, and is opened for reading only,
  * so it is not cut: replay is to stop there. */
 void setup_stop_at_torn_end(struct setup *setup);
@@ -159,6 +193,8 @@ struct rocks {
     struct rocks_metrics metrics;
     _Atomic(char *) failure; /* why it stopped; set once, by the committer */
     struct worker *worker;   /* the committer's thread */
+    _Atomic unsigned copies; /* backups that copy the log now */
+    _Atomic bool is_laying; /* a runway is laid and the group behind it not written; see runway.c */
 
     struct {                /* the committer's: nobody else touches it */
         struct map *guards; /* partition key → struct guard */
@@ -167,6 +203,7 @@ struct rocks {
         rocksdb_writeoptions_t *durable;
         struct buffer key, end, row; /* room for keys */
         bool has_filled_all;         /* the last write left no family a memtable with room */
+        size_t runway;               /* see runway.c: zeros that lie ahead in the log, about */
     } committer;
 };
 
@@ -187,6 +224,16 @@ const char *committer_failure(const struct store *store);
  * least. Durable on return; only before the store is given to anybody. Blocks. */
 must_use struct error *committer_raise_guards(struct rocks *rocks, uint32_t shard_count,
                                               uint64_t least, struct arena *arena);
+
+/* runway.c: zeros ahead of the log. A group of so many bytes is going to be written, and was. Only
+ * on the committer's thread. The first blocks. */
+void runway_begin(struct rocks *rocks, size_t bytes);
+void runway_end(struct rocks *rocks);
+/* From now on, until it is resumed, no log gets a runway, and one that has one has a record.
+ * Yields.
+ */
+void runway_pause(struct rocks *rocks);
+void runway_resume(struct rocks *rocks);
 
 /* guards.c: what the committer knows of partitions */
 struct swept { /* keys of a range that holds no row */

@@ -51,6 +51,7 @@ struct walk {
     int openings;
     size_t padding;     /* of each step */
     const char *ending; /* NULL: every call counts */
+    uint64_t *torn;     /* counts logs that were cut; may be NULL */
 };
 
 /* How many calls one load makes when nothing goes wrong. */
@@ -117,6 +118,8 @@ walk_one(const struct walk *walk, uint64_t at, bool *is_reached)
         TEST_FAIL("%s", sentence);
     }
     *is_reached = end == TRIAL_POWER || trial_calls(&trial) >= at;
+    if (walk->torn != NULL)
+        *walk->torn += access(arena_format(trial.arena, "%s/torn", trial.data), F_OK) == 0;
     trial_end(&trial);
     return end;
 }
@@ -133,6 +136,21 @@ TEST(rocks_failure, what_was_acknowledged_survives_a_power_cut_at_any_call)
         cuts += end == TRIAL_POWER;
     }
     EXPECT(cuts > tries / 2);
+}
+
+/* Groups of many sectors, of which some come to the disk and others do not, in a log that has its
+ * size already. */
+TEST(rocks_failure, groups_that_a_power_cut_tears_are_cut_off)
+{
+    uint64_t torn = 0;
+    struct walk walk = {
+        .action = "power", .steps = WALK_STEPS, .openings = 1, .padding = 9000, .torn = &torn};
+    uint64_t calls = count_calls(&walk);
+    for (uint64_t at = calls / 2; at <= calls; at++) { /* before that it is made and opened */
+        bool is_reached;
+        walk_one(&walk, at, &is_reached);
+    }
+    EXPECT(torn > 0);
 }
 
 /* One load on such a disk; whether it came to where the power goes, with something acknowledged. */

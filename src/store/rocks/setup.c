@@ -10,7 +10,9 @@
  * avoid_flush_during_recovery (what replay showed must become durable in table files: after a
  * failed sync the page cache may show bytes that the disk never got), bytes_per_sync of the log
  * (each group is synced anyway). fdatasync is what sync means: use_fsync stays off, since the size
- * of the file is part of what fdatasync keeps. */
+ * of the file is part of what fdatasync keeps. That it need not change with every group, runway.c
+ * cares for: RocksDB reserves blocks ahead, but not size, and reused logs would be the other way.
+ */
 #include "base/check.h"
 #include "store/rocks/inside.h"
 
@@ -218,6 +220,26 @@ setup_open(const struct setup *setup, const char *database, bool is_inspection,
                                                           names, options, family, 0, failure);
     return rocksdb_open_column_families(setup->database, database, FAMILY_COUNT, names, options,
                                         family, failure);
+}
+
+struct error *
+setup_oldest_log(const char *database, struct arena *arena, uint64_t *number)
+{
+    struct setup setup;
+    setup_init(&setup, &(struct rocks_options){0});
+    setup_stop_at_torn_end(&setup);
+    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+    char *failure = NULL;
+    rocksdb_t *db = setup_open(&setup, database, true, family, &failure);
+    if (failure == NULL) {
+        int failed = rocksdb_property_int(db, "rocksdb.min-log-number-to-keep", number);
+        check(failed == 0);
+        for (unsigned i = 0; i < FAMILY_COUNT; i++)
+            rocksdb_column_family_handle_destroy(family[i]);
+        rocksdb_close(db);
+    }
+    setup_free(&setup);
+    return failure == NULL ? NULL : setup_error(arena, failure, "look for the oldest log");
 }
 
 void

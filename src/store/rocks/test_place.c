@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/test.h"
@@ -103,6 +104,20 @@ place_find_file(struct arena *arena, const char *data, const char *ending)
     check_that(read != NULL, "no %s in %s", ending, data);
     line[strcspn(line, "\n")] = '\0';
     return arena_text(arena, line);
+}
+
+void
+place_drop_runway(const char *log)
+{
+    FILE *file = fopen(log, "r");
+    check(file != NULL);
+    long end = 0;
+    for (int byte; (byte = getc(file)) != EOF;)
+        if (byte != 0)
+            end = ftell(file);
+    fclose(file);
+    int failed = truncate(log, end);
+    check(failed == 0);
 }
 
 void

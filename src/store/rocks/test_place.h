@@ -31,6 +31,8 @@ uint64_t place_guard(struct place *place, struct store *store, struct partition 
 
 /* The largest file of a data folder's database with that ending. Does not yield. */
 char *place_find_file(struct arena *arena, const char *data, const char *ending);
+/* Cuts the zeros off that a log ends in (runway.c). Does not yield. */
+void place_drop_runway(const char *log);
 /* Runs a command of the shell, which must succeed. */
 void place_shell(const char *command);
 

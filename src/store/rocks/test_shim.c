@@ -9,11 +9,12 @@
  *   lie    from then on syncs say yes and do nothing.
  *   power  the power goes: everything that was not synced is taken back, and the process is gone.
  *
- * What "not synced" means: bytes of a file behind its size at its last sync; a name made, linked,
- * moved or removed since the last sync of its folder; all that is in a folder whose own name is
- * lost. Names are taken back from a journal (what they would lose is linked into a spare folder
- * first). Of unsynced bytes a power cut keeps none, or a part, or all with pages of zeros in them,
- * by seed: disks do all three. test_shim_disk.c does all that.
+ * What "not synced" means: bytes of a file that were written since its last sync, behind its size
+ * of then or over what was there; a name made, linked, moved or removed since the last sync of its
+ * folder; all that is in a folder whose own name is lost. Names are taken back from a journal (what
+ * they would lose is linked into a spare folder first). Of unsynced bytes a power cut keeps none,
+ * or those before some offset, or some: behind the old size pages are zeros then, and before it
+ * sectors are as they were. By seed: disks do all three. test_shim_disk.c does all that.
  *
  * Told by the environment: FAULT_FOLDER, FAULT_SPARE (same file system), FAULT_AT (n, 0: never),
  * FAULT_ACTION (eio, enospc, full, lie, power), FAULT_SEED, FAULT_COUNT (a file that gets the
@@ -145,7 +146,7 @@ open_for_writing(const char *path, int flags, mode_t mode)
     if (descriptor >= 0) {
         struct tracked *file = track(path, is_new ? 0 : facts.st_size);
         if (is_new || (flags & O_TRUNC) != 0)
-            file->synced = 0;
+            set_synced(file, 0);
     }
     leave(0);
     errno = failure;
@@ -187,6 +188,7 @@ write(int descriptor, const void *bytes, size_t count)
         leave(0);
         return REAL(write)(descriptor, bytes, count);
     }
+    keep_bytes(path, lseek(descriptor, 0, SEEK_CUR), count);
     int failure = fail_write(descriptor, bytes, count);
     ssize_t written = failure != 0 ? -1 : REAL(write)(descriptor, bytes, count);
     if (written < 0 && failure == 0)
@@ -201,10 +203,14 @@ pwrite(int descriptor, const void *bytes, size_t count, off_t offset)
     char path[PATH_ROOM];
     pthread_mutex_lock(&shim.lock);
     prepare();
-    int failure = path_of(descriptor, path) ? step() : 0;
-    if (failure != 0)
-        return leave(failure);
-    leave(0);
+    bool is_ours = path_of(descriptor, path);
+    int failure = is_ours ? step() : 0;
+    if (is_ours && shim.is_full)
+        failure = ENOSPC;
+    if (is_ours && failure == 0)
+        keep_bytes(path, offset, count);
+    if (leave(failure) != 0)
+        return -1;
     return REAL(pwrite)(descriptor, bytes, count, offset);
 }
 
@@ -226,7 +232,7 @@ sync_with(int descriptor, int (*sync)(int descriptor))
     if (S_ISDIR(facts.st_mode))
         journal_forget(path);
     else if (file != NULL)
-        file->synced = facts.st_size;
+        set_synced(file, facts.st_size);
     return leave(0); /* the model is enough: nobody pulls the real plug */
 }
 

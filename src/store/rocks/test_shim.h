@@ -15,14 +15,24 @@
 #define JOURNAL_MAX 8192
 #define PATH_ROOM   512
 #define PAGE        4096
+#define SECTOR      512
 #define POWER_EXIT  99
 
 enum action { ACTION_NONE, ACTION_EIO, ACTION_ENOSPC, ACTION_FULL, ACTION_LIE, ACTION_POWER };
 enum change { CHANGE_MADE, CHANGE_MOVED, CHANGE_REMOVED };
 
+/* Bytes of a file that were synced, before they were written anew. */
+struct overwritten {
+    struct overwritten *before; /* the one written before this one */
+    int64_t at;
+    size_t length;
+    char bytes[];
+};
+
 struct tracked {
     char path[PATH_ROOM];
-    int64_t synced; /* size at its last sync */
+    int64_t synced;           /* size at its last sync */
+    struct overwritten *lost; /* since its last sync, newest first */
 };
 
 struct journal_entry {
@@ -63,6 +73,10 @@ bool path_of(int descriptor, char path[PATH_ROOM]);
 struct tracked *find_file(const char *path);
 /* The same, known from now on with so many bytes synced if it was not. */
 struct tracked *track(const char *path, int64_t synced);
+/* `length` bytes are going to be written at `at`: keeps those that are synced. */
+void keep_bytes(const char *path, int64_t at, size_t length);
+/* All bytes of the file are synced, and it is that long. */
+void set_synced(struct tracked *file, int64_t size);
 /* Keeps what `path` stands for under a name in the spare folder. */
 void keep_spare(const char *path, char spare[PATH_ROOM]);
 /* Notes that a name came or went. */

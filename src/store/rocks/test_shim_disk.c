@@ -48,6 +48,36 @@ track(const char *path, int64_t synced)
     return file;
 }
 
+void
+keep_bytes(const char *path, int64_t at, size_t length)
+{
+    struct tracked *file = find_file(path);
+    if (file == NULL || at < 0 || at >= file->synced)
+        return;
+    if ((int64_t)length > file->synced - at)
+        length = (size_t)(file->synced - at);
+    /* tidy: allow malloc - the shim stands below everything that we have */
+    struct overwritten *lost = malloc(sizeof *lost + length);
+    int reader = REAL(open)(path, O_RDONLY);
+    if (lost == NULL || reader < 0 || pread(reader, lost->bytes, length, at) != (ssize_t)length)
+        abort();
+    close(reader);
+    *lost = (struct overwritten){.before = file->lost, .at = at, .length = length};
+    file->lost = lost;
+}
+
+void
+set_synced(struct tracked *file, int64_t size)
+{
+    file->synced = size;
+    while (file->lost != NULL) {
+        struct overwritten *lost = file->lost;
+        file->lost = lost->before;
+        /* tidy: allow free - as above */
+        free(lost);
+    }
+}
+
 static bool
 is_folder_of(const char *folder, const char *path)
 {
@@ -141,6 +171,59 @@ journal_undo(const struct journal_entry *entry)
 
 /* ---- the power goes ---- */
 
+/* How a file loses what is not synced. */
+enum loss { LOSE_ALL, LOSE_END, LOSE_SOME, LOSSES };
+
+static void
+put_back(int descriptor, const struct overwritten *lost, int64_t from, int64_t to)
+{
+    if (from < to && REAL(pwrite)(descriptor, lost->bytes + (from - lost->at), (size_t)(to - from),
+                                  from) != to - from)
+        abort();
+}
+
+/* Bytes written over synced ones, newest first: all from `keep` on are what they were, or those of
+ * some sectors. */
+static void
+lose_overwritten(int descriptor, const struct tracked *file, enum loss loss, int64_t keep)
+{
+    for (const struct overwritten *lost = file->lost; lost != NULL; lost = lost->before) {
+        int64_t end = lost->at + (int64_t)lost->length;
+        if (end > file->synced) /* it was cut since */
+            end = file->synced;
+        if (loss != LOSE_SOME)
+            put_back(descriptor, lost, lost->at > keep ? lost->at : keep, end);
+        for (int64_t at = lost->at; loss == LOSE_SOME && at < end;) {
+            int64_t next = (at / SECTOR + 1) * SECTOR;
+            if (draw() % 2 == 0)
+                put_back(descriptor, lost, at, next < end ? next : end);
+            at = next;
+        }
+    }
+}
+
+static void
+lose_pages(int descriptor, int64_t from, int64_t size)
+{
+    static const char zeros[PAGE];
+    for (int64_t page = from; page < size; page = (page / PAGE + 1) * PAGE) {
+        int64_t end = (page / PAGE + 1) * PAGE;
+        size_t length = (size_t)((end < size ? end : size) - page);
+        if (draw() % 2 == 0 && REAL(pwrite)(descriptor, zeros, length, page) < 0)
+            abort();
+    }
+}
+
+static int64_t
+first_loose(const struct tracked *file)
+{
+    int64_t first = file->synced;
+    for (const struct overwritten *lost = file->lost; lost != NULL; lost = lost->before)
+        if (lost->at < first)
+            first = lost->at;
+    return first;
+}
+
 static void
 lose_bytes(const struct tracked *file)
 {
@@ -149,20 +232,16 @@ lose_bytes(const struct tracked *file)
     if (descriptor < 0)
         return;
     int64_t size = fstat(descriptor, &facts) == 0 ? facts.st_size : 0;
-    int64_t loose = size - file->synced;
-    uint64_t way = draw() % 3;
-    if (loose > 0 && way == 0)
-        way = (uint64_t)REAL(ftruncate)(descriptor, file->synced);
-    else if (loose > 0 && way == 1)
-        way = (uint64_t)REAL(ftruncate)(descriptor,
-                                        file->synced + (int64_t)(draw() % (uint64_t)loose));
-    for (int64_t page = file->synced; way == 2 && page < size; page = (page / PAGE + 1) * PAGE) {
-        static const char zeros[PAGE];
-        int64_t end = (page / PAGE + 1) * PAGE;
-        size_t length = (size_t)((end < size ? end : size) - page);
-        if (draw() % 2 == 0 && REAL(pwrite)(descriptor, zeros, length, page) < 0)
-            abort();
-    }
+    int64_t keep = first_loose(file);
+    enum loss loss = (enum loss)(draw() % LOSSES);
+    if (loss == LOSE_END && size > keep)
+        keep += (int64_t)(draw() % (uint64_t)(size - keep));
+    lose_overwritten(descriptor, file, loss, keep);
+    if (loss == LOSE_SOME)
+        lose_pages(descriptor, file->synced, size);
+    else if (size > file->synced &&
+             REAL(ftruncate)(descriptor, keep > file->synced ? keep : file->synced) != 0)
+        abort();
     close(descriptor);
 }
 

@@ -1,6 +1,6 @@
 /* wal.c - reads RocksDB's logs before RocksDB does, to tell an unfinished write from damage.
  *
- * The problem: after a power cut the last group may be there in part, in any pattern of pages,
+ * The problem: after a power cut the last group may be there in part, in any pattern of sectors,
  * since its sync never returned. Nobody was told that it is durable, so it must go and the store
  * must open. Damage anywhere else has hit something acknowledged, so the store must not open as if
  * nothing were. RocksDB has modes that accept both or (if more is wrong than a short last record)
@@ -8,13 +8,22 @@
  *
  * The idea: one thread writes, a group is one record of the log, and the next is written only when
  * the one before is synced. So only the last record can be unfinished. A record is a chain of
- * fragments, FULL or FIRST MIDDLE* LAST, in blocks of 32 KB, each fragment with a checksum. Damage
- * with no FULL or FIRST fragment anywhere behind it, in this log or a later one, is the unfinished
- * last record: it is cut off and kept aside. With one, it is damage: refused. What is damaged may
- * be a length, so behind damage fragments are looked for at every byte of the block.
+ * fragments, FULL or FIRST MIDDLE* LAST, in blocks of 32 KB, each fragment with a checksum. If
+ * something is not whole and a FULL or FIRST fragment stands anywhere behind it, in this log or a
+ * later one, it is damage: refused. What is damaged may be a length, so behind damage fragments are
+ * looked for at every byte of the block. With none behind it, it is the last record, and what its
+ * bytes look like decides (wal_torn.c): sectors that never came are zeros, or the file ends.
  *
- * What cannot be told: a last record that was acknowledged and damaged later looks like one that
- * never finished. It is kept aside and reported, so that it is not lost without a word. And an
+ * Zeros up to the end of a log are the runway that runway.c laid, and no damage. They could hide a
+ * record that was lost, so the records are counted too: each says the number of its first row and
+ * how many it has, and the next one must go on there, in the same log or in the next. A log that is
+ * missing between two others is found by that. RocksDB removes logs that it no longer needs newest
+ * first, so a kill can leave such a gap before logs that count: then RocksDB is asked
+ * (setup_oldest_log).
+ *
+ * What cannot be told: a last record that was acknowledged and zeroed later looks like one that
+ * never came; one that holds a sector of zeros and was damaged elsewhere looks like one that never
+ * finished. That one is kept aside and reported, so that it is not lost without a word. And an
  * unfinished record whose values hold a whole log fragment, checksum and all, looks like damage:
  * refused, which loses nothing. */
 #include <dirent.h>
@@ -22,33 +31,35 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/crc.h"
 #include "base/vector.h"
 #include "store/rocks/inside.h"
 
-#define BLOCK_SIZE    32768
-#define HEADER_SIZE   7 /* checksum 4, length 2, type 1 */
-#define SET_ASIDE_MAX (64 << 20)
-
-enum fragment_type { FRAGMENT_FULL = 1, FRAGMENT_FIRST, FRAGMENT_MIDDLE, FRAGMENT_LAST };
+#define BATCH_SIZE 12 /* how a record begins: number of its first row 8, rows 4 */
 
 /* The state of one reading of all logs in order. */
 struct wal_reader {
     struct arena *arena;
     struct wal_report *report;
-    const char *file;  /* name of the log being read */
-    bool is_damaged;   /* from here on no record may begin */
-    bool is_open;      /* a FIRST was read, its LAST not yet */
-    uint64_t begin;    /* of the newest record: where to cut if it is not whole */
-    struct error *err; /* set: stop */
+    const char *file;          /* name of the log being read */
+    const char *last_file;     /* of the log with the last whole record */
+    bool is_damaged;           /* from here on no record may begin */
+    bool is_open;              /* a FIRST was read, its LAST not yet */
+    bool is_zero;              /* from `zeros` on there was nothing else in this log */
+    bool has_record;           /* this log has one that is whole */
+    uint64_t zeros;            /* where the runway begins */
+    uint64_t begin;            /* of the newest record: where to cut if it is not whole */
+    uint64_t claimed;          /* where the fragment that is not whole says that it ends */
+    uint64_t next;             /* the number of the next row; 0: not known */
+    struct error *err;         /* set: stop */
+    uint8_t batch[BATCH_SIZE]; /* how the newest record begins */
+    size_t batch_length;
 };
 
-static struct error *
-io_error(struct arena *arena, const char *doing, const char *name)
+struct error *
+wal_io_error(struct arena *arena, const char *doing, const char *name)
 {
     return error_new(arena, ERR_IO, "%s %s: %s", doing, name, strerror(errno));
 }
@@ -56,41 +67,16 @@ io_error(struct arena *arena, const char *doing, const char *name)
 /* --- fragments ----------------------------------------------------------------------------------
  */
 
-static uint32_t
-unmask(uint32_t masked)
-{
-    uint32_t rotated = masked - 0xa282ead8U; /* RocksDB stores no plain checksum of a checksum */
-    return rotated >> 17 | rotated << 15;
-}
-
-/* The size of the fragment at the front of what is left of a block. *type is set if it is whole and
- * its checksum right, else 0. */
-static size_t
-fragment_at(struct slice left, unsigned *type)
-{
-    *type = 0;
-    if (left.length < HEADER_SIZE)
-        return 0;
-    const uint8_t *head = left.data;
-    size_t length = (size_t)head[4] | (size_t)head[5] << 8;
-    uint32_t stored = (uint32_t)head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16 |
-                      (uint32_t)head[3] << 24;
-    size_t size = HEADER_SIZE + length;
-    if (size <= left.length && head[6] >= FRAGMENT_FULL && head[6] <= FRAGMENT_LAST &&
-        crc32c(0, slice_of(head + 6, 1 + length)) == unmask(stored))
-        *type = head[6];
-    return size;
-}
-
-/* From `offset` of this log on, something is not whole. */
+/* From `offset` of this log on, something is not whole, which says that it ends at `claimed`. */
 static void
-note_damage(struct wal_reader *reader, uint64_t offset)
+note_damage(struct wal_reader *reader, uint64_t offset, uint64_t claimed)
 {
     if (reader->is_damaged)
         return;
     reader->is_damaged = true;
     reader->report->torn_file = reader->file;
     reader->report->torn_offset = reader->is_open ? reader->begin : offset;
+    reader->claimed = claimed;
     reader->is_open = false;
 }
 
@@ -105,24 +91,77 @@ refuse(struct wal_reader *reader, uint64_t offset)
                             report->torn_file, report->torn_offset, reader->file, offset);
 }
 
-/* A whole fragment at `offset`. */
 static void
-accept_fragment(struct wal_reader *reader, unsigned type, uint64_t offset)
+refuse_last(struct wal_reader *reader, uint64_t offset)
+{
+    check(reader->err == NULL);
+    reader->err = error_new(reader->arena, ERR_CORRUPT,
+                            "log %s is damaged at byte %" PRIu64 ", and no power cut leaves it so: "
+                            "writes that were acknowledged are lost",
+                            reader->file, offset);
+}
+
+/* This log does not go on where `last_file` ended. */
+static void
+note_gap(struct wal_reader *reader)
+{
+    reader->report->gap_file = reader->file;
+    reader->report->gap_behind = strtoull(reader->last_file, NULL, 10);
+}
+
+/* A record is whole: do its rows go on where those before it ended? */
+static void
+count_rows(struct wal_reader *reader)
+{
+    bool is_batch = reader->batch_length == BATCH_SIZE;
+    uint64_t number = is_batch ? wal_fixed(reader->batch, 8) : 0;
+    uint64_t rows = is_batch ? wal_fixed(reader->batch + 8, 4) : 0;
+    if (is_batch && reader->next != 0 && number != reader->next && !reader->has_record)
+        note_gap(reader);
+    else if (!is_batch || (reader->next != 0 && number != reader->next))
+        reader->err = error_new(reader->arena, ERR_CORRUPT,
+                                "log %s is damaged at byte %" PRIu64
+                                ": it goes on with row %" PRIu64 " where row %" PRIu64 " has to be",
+                                reader->file, reader->begin, number, reader->next);
+    reader->next = number + rows;
+    reader->has_record = true;
+    reader->last_file = reader->file;
+    reader->report->records++;
+}
+
+static void
+keep_beginning(struct wal_reader *reader, struct slice bytes)
+{
+    size_t room = BATCH_SIZE - reader->batch_length;
+    size_t length = bytes.length < room ? bytes.length : room;
+    if (length > 0)
+        memcpy(reader->batch + reader->batch_length, bytes.data, length);
+    reader->batch_length += length;
+}
+
+/* A whole fragment at `offset`, with these bytes. */
+static void
+accept_fragment(struct wal_reader *reader, unsigned type, struct slice bytes, uint64_t offset)
 {
     check(type >= FRAGMENT_FULL && type <= FRAGMENT_LAST);
     bool is_begin = type == FRAGMENT_FULL || type == FRAGMENT_FIRST;
     if (is_begin == reader->is_open && !reader->is_damaged)
-        note_damage(reader, offset); /* a record without its end, or an end without its beginning */
+        note_damage(reader, offset, offset); /* a record without its end, or an end without its
+                                                beginning */
     if (is_begin && reader->is_damaged) {
         refuse(reader, offset);
         return;
     }
     if (reader->is_damaged)
         return; /* a later part of the record that is not whole */
-    if (is_begin)
+    if (is_begin) {
         reader->begin = offset;
+        reader->batch_length = 0;
+    }
+    keep_beginning(reader, bytes);
     reader->is_open = type == FRAGMENT_FIRST || type == FRAGMENT_MIDDLE;
-    reader->report->records += !reader->is_open;
+    if (!reader->is_open)
+        count_rows(reader);
 }
 
 /* Behind damage at `at`: does a record begin anywhere in the rest of the block? A bad fragment may
@@ -132,10 +171,10 @@ static void
 search_block(struct wal_reader *reader, struct slice block, size_t at, uint64_t offset)
 {
     check(reader->is_damaged);
-    for (at++; at + HEADER_SIZE <= block.length; at++) {
+    for (at++; at + WAL_HEADER_SIZE <= block.length; at++) {
         unsigned type = block.data[at + 6];
         if (type == FRAGMENT_FULL || type == FRAGMENT_FIRST)
-            fragment_at(slice_skip(block, at), &type);
+            wal_fragment(slice_skip(block, at), &type);
         if (type == FRAGMENT_FULL || type == FRAGMENT_FIRST) {
             refuse(reader, offset + at);
             return;
@@ -143,50 +182,95 @@ search_block(struct wal_reader *reader, struct slice block, size_t at, uint64_t 
     }
 }
 
+/* At `at` of a block there is no whole fragment. */
+static void
+read_bad_fragment(struct wal_reader *reader, struct slice block, size_t at, size_t size,
+                  uint64_t offset)
+{
+    struct slice left = slice_skip(block, at);
+    if (!reader->is_damaged && !reader->is_open && wal_is_zero(left)) {
+        if (!reader->is_zero)
+            reader->zeros = offset + at;
+        reader->is_zero = true;
+        return;
+    }
+    if (!reader->is_damaged && wal_is_of_other_length(left)) {
+        refuse_last(reader, offset + at);
+        return;
+    }
+    /* No fragment leaves its block: one that says so tells nothing of where it ends. */
+    size_t end = at + size <= WAL_BLOCK_SIZE ? at + size : at + 1;
+    if (reader->is_zero)
+        note_damage(reader, reader->zeros, reader->zeros + 1);
+    else
+        note_damage(reader, offset + at,
+                    offset + (left.length < WAL_HEADER_SIZE ? WAL_BLOCK_SIZE : end));
+    search_block(reader, block, at, offset);
+}
+
 /* All fragments of one block, up to the first bad one. */
 static void
 read_block(struct wal_reader *reader, struct slice block, uint64_t offset)
 {
     size_t at = 0;
-    check(offset % BLOCK_SIZE == 0 && block.length <= BLOCK_SIZE);
-    while (at + HEADER_SIZE <= BLOCK_SIZE && at < block.length && reader->err == NULL) {
+    check(offset % WAL_BLOCK_SIZE == 0 && block.length <= WAL_BLOCK_SIZE);
+    while (at + WAL_HEADER_SIZE <= WAL_BLOCK_SIZE && at < block.length && reader->err == NULL) {
         unsigned type;
-        size_t size = fragment_at(slice_skip(block, at), &type);
+        struct slice left = slice_skip(block, at);
+        size_t size = wal_fragment(left, &type);
         if (type == 0) {
-            note_damage(reader, offset + at);
-            search_block(reader, block, at, offset);
+            read_bad_fragment(reader, block, at, size, offset);
             return;
         }
-        accept_fragment(reader, type, offset + at);
+        if (reader->is_zero)
+            note_damage(reader, reader->zeros, reader->zeros + 1);
+        accept_fragment(reader, type, slice_of(left.data + WAL_HEADER_SIZE, size - WAL_HEADER_SIZE),
+                        offset + at);
         at += size;
     }
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* All of a log was read, and it is `size` bytes long. */
+static void
+end_file(struct wal_reader *reader, int descriptor, uint64_t size)
+{
+    struct wal_report *report = reader->report;
+    if (reader->is_open)
+        note_damage(reader, reader->begin, size + 1);
+    report->bytes += size;
+    if (report->torn_file != reader->file || reader->err != NULL)
+        return;
+    struct wal_end end = {.begin = report->torn_offset, .claimed = reader->claimed, .size = size};
+    bool is_torn;
+    if (!wal_is_torn(descriptor, &end, &is_torn))
+        reader->err = wal_io_error(reader->arena, "read log", reader->file);
+    else if (!is_torn)
+        refuse_last(reader, report->torn_offset);
+    report->torn_bytes = end.last - report->torn_offset;
+}
+
 static void
 read_file(struct wal_reader *reader, int descriptor, const char *name)
 {
-    uint8_t *block = arena_alloc(reader->arena, BLOCK_SIZE);
+    uint8_t *block = arena_alloc(reader->arena, WAL_BLOCK_SIZE);
     uint64_t offset = 0;
     reader->file = name;
+    reader->is_zero = reader->has_record = false;
     for (;;) {
-        ssize_t count = pread(descriptor, block, BLOCK_SIZE, (off_t)offset);
+        ssize_t count = pread(descriptor, block, WAL_BLOCK_SIZE, (off_t)offset);
         if (count < 0) {
-            reader->err = io_error(reader->arena, "read log", name);
+            reader->err = wal_io_error(reader->arena, "read log", name);
             return;
         }
         if (count > 0)
             read_block(reader, slice_of(block, (size_t)count), offset);
         offset += (uint64_t)count;
-        if (count < BLOCK_SIZE || reader->err != NULL)
+        if (count < WAL_BLOCK_SIZE || reader->err != NULL)
             break;
     }
-    if (reader->is_open)
-        note_damage(reader, reader->begin);
-    if (reader->report->torn_file == name)
-        reader->report->torn_bytes = offset - reader->report->torn_offset;
-    reader->report->bytes += offset;
+    end_file(reader, descriptor, offset);
 }
 
 static int
@@ -202,7 +286,7 @@ list_logs(const char *database, struct arena *arena, char ***names, size_t *coun
     vector_of(char *) found = {0};
     DIR *folder = opendir(database);
     if (folder == NULL)
-        return io_error(arena, "list", database);
+        return wal_io_error(arena, "list", database);
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         size_t digits = strspn(entry->d_name, "0123456789");
         if (digits > 0 && strcmp(entry->d_name + digits, ".log") == 0)
@@ -232,7 +316,7 @@ wal_inspect(const char *database, struct arena *arena, struct wal_report *report
         char *path = folder_join(arena, database, names[i]);
         int descriptor = open(path, O_RDONLY | O_CLOEXEC);
         if (descriptor < 0)
-            return io_error(arena, "open log", path);
+            return wal_io_error(arena, "open log", path);
         read_file(&reader, descriptor, names[i]);
         close(descriptor);
         report->files++;
@@ -240,63 +324,26 @@ wal_inspect(const char *database, struct arena *arena, struct wal_report *report
     return reader.err;
 }
 
+/* A gap is none if RocksDB needs nothing of what lies before it. */
+static struct error *
+judge_gap(const struct folder *folder, struct arena *arena, const struct wal_report *report)
+{
+    uint64_t oldest = 0;
+    struct error *err = setup_oldest_log(folder->database, arena, &oldest);
+    if (err != NULL || report->gap_behind < oldest)
+        return err;
+    return error_new(arena, ERR_CORRUPT, "writes before log %s are missing: they were acknowledged",
+                     report->gap_file);
+}
+
 struct error *
 wal_judge(const struct folder *folder, struct arena *arena, struct wal_report *report)
 {
     struct error *err = wal_inspect(folder->database, arena, report);
+    if (err == NULL && report->gap_file != NULL)
+        err = judge_gap(folder, arena, report);
     if (err != NULL || report->files > 0 || folder->identity.was_closed)
         return err;
     return error_new(arena, ERR_CORRUPT, "the log in %s is missing: it held acknowledged writes",
                      folder->database);
-}
-
-/* --- cutting ---------------------------------------------------------------------------------- */
-
-/* Copies the end of the log into a new file and syncs it. */
-static bool
-set_aside(int log, const char *path, uint64_t offset, uint64_t length, struct arena *arena)
-{
-    size_t room = length > SET_ASIDE_MAX ? SET_ASIDE_MAX : (size_t)length;
-    uint8_t *bytes = arena_alloc(arena, room);
-    ssize_t count = pread(log, bytes, room, (off_t)offset);
-    int copy = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool is_good =
-        count >= 0 && copy >= 0 && write(copy, bytes, (size_t)count) == count && fsync(copy) == 0;
-    if (copy >= 0)
-        close(copy);
-    return is_good;
-}
-
-static bool
-sync_folder(const char *path)
-{
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_good = folder >= 0 && fsync(folder) == 0;
-    if (folder >= 0)
-        close(folder);
-    return is_good;
-}
-
-/* The copy and its name are durable before the log is cut: the bytes are always in one of both. */
-struct error *
-wal_cut(const char *database, const char *torn, const struct wal_report *report,
-        struct arena *arena)
-{
-    check(report->torn_file != NULL && report->torn_bytes > 0);
-    char *path = folder_join(arena, database, report->torn_file);
-    char *aside =
-        arena_format(arena, "%s/%s-%" PRIu64, torn, report->torn_file, report->torn_offset);
-    if (mkdir(torn, 0700) != 0 && errno != EEXIST)
-        return io_error(arena, "make", torn);
-    int log = open(path, O_RDWR | O_CLOEXEC);
-    if (log < 0)
-        return io_error(arena, "open log", path);
-    struct error *err = NULL;
-    if (!set_aside(log, aside, report->torn_offset, report->torn_bytes, arena) ||
-        !sync_folder(torn) || !sync_folder(folder_join(arena, torn, "..")))
-        err = io_error(arena, "set an unfinished write aside in", aside);
-    else if (ftruncate(log, (off_t)report->torn_offset) != 0 || fsync(log) != 0)
-        err = io_error(arena, "cut an unfinished write off", path);
-    close(log);
-    return err;
 }
