@@ -400,7 +400,10 @@ process_serve(int count, char **arguments)
         {"cluster", "NAME", "Name of this cluster. Default cluster0.", &process.cluster, NULL},
         {"log-level", "LEVEL", "debug, info, warn or error. Default info.", &process.log_level,
          NULL},
-        {"loops", "N", "Threads that do the work. Default one per core.", &process.loops, NULL},
+        {"loops", "N",
+         "Threads that serve calls and run workflows. Default one per core, less one for the "
+         "store.",
+         &process.loops, NULL},
         {"skip-time", NULL,
          "When everything waits for timers, the clock jumps to the next one: for tests. One loop.",
          NULL, &process.skips_time},

@@ -70,7 +70,7 @@ spawn(const struct kill_storm *storm)
     int log = open("/dev/null", O_WRONLY);
     dup2(log, STDOUT_FILENO);
     execl(CADENZA_BINARY, "cadenza", "server", "--data", storm->data, "--grpc", storm->address,
-          "--http", "127.0.0.1:0", (char *)NULL);
+          "--http", "127.0.0.1:0", "--loops", "2", (char *)NULL);
     _exit(127);
 }
 

@@ -65,7 +65,7 @@ SYSTEM_DOMAINS = ("cadence-batcher", "cadence-shadower", "cadence-system")
 
 
 class Server:
-    """One cadenza server process."""
+    """One cadenza server process, with several loops however few cores there are."""
 
     def __init__(self, binary, data, *flags, ports=None):
         grpc_port, http_port = ports or (free_port(), free_port())
@@ -86,6 +86,8 @@ class Server:
                 self.grpc,
                 "--http",
                 self.http,
+                "--loops",
+                "2",
                 *self.flags,
             ],
             stdout=self.output,

@@ -6,7 +6,7 @@
 #include "fiber/fiber.h"
 
 struct linux_options {
-    unsigned loops;        /* 0: one per core */
+    unsigned loops;        /* 0: one per core, but one core is left to other threads */
     unsigned pool_threads; /* 0: 4 */
     bool catch_signals;    /* SIGTERM, SIGINT → ground_on_stop; SIGPIPE ignored in any case */
 };
