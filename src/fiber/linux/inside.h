@@ -10,7 +10,9 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "base/vector.h"
 #include "fiber/core.h"
+#include "fiber/pool.h"
 
 /* Many may push, one takes all: a stack that the owner turns round. */
 struct mailbox {
@@ -29,12 +31,13 @@ struct linux_loop {
     uv_timer_t alarm;  /* ends a poll when a timer of the core is due */
     int64_t alarm_due; /* what it is set for; NEVER: not set */
     struct mailbox mailbox;
-    bool has_posted;        /* in this turn, */
-    bool *posted_to;        /* to these loops */
-    size_t pool_jobs;       /* of this loop, in the pool or on the way back */
-    size_t open_handles;    /* sockets, listeners and watches that nobody closed yet */
-    int64_t stopping_since; /* 0: not yet */
-    bool is_quiet;          /* nothing left to do; see stop.c. Written under ground->stop_lock */
+    bool has_posted;                    /* in this turn, */
+    bool *posted_to;                    /* to these loops */
+    vector_of(struct worker *) to_wake; /* at the end of this turn */
+    size_t pool_jobs;                   /* of this loop, in the pool or on the way back */
+    size_t open_handles;                /* sockets, listeners and watches that nobody closed yet */
+    int64_t stopping_since;             /* 0: not yet */
+    bool is_quiet; /* nothing left to do; see stop.c. Written under ground->stop_lock */
     unsigned char entropy[256];
     size_t entropy_left; /* unused bytes at its end */
     pthread_t thread;
@@ -95,6 +98,11 @@ void mailbox_wake_owners(struct linux_loop *sender);
 /* Says that the owner is going to poll. False: better not, letters wait. */
 bool mailbox_fall_asleep(struct mailbox *mailbox);
 void mailbox_wake_up(struct mailbox *mailbox);
+
+/* ---- worker.c ---- */
+
+/* At the end of a turn: workers that were posted to in it, and sleep, are woken. */
+void worker_wake_all(struct linux_loop *sender);
 
 /* ---- stop.c ---- */
 

@@ -1,7 +1,8 @@
 /* loop.c - one loop: tick, poll, tick, ...
  *
  * libuv brings the events, the core decides who runs. A turn is: poll (socket events only wake
- * fibers), read the clock, deliver letters, core_loop_tick, wake those whom letters were sent to.
+ * fibers), read the clock, deliver letters, core_loop_tick, wake those whom letters were sent to,
+ * loops and workers.
  * So a fiber runs in the same turn in which its socket became ready. The poll does not block when
  * something is runnable; otherwise it ends by a socket, by the alarm, which is set for the earliest
  * timer, or by the awakener. An alarm that is too early is left alone: it costs one empty turn, and
@@ -83,6 +84,7 @@ linux_loop_close(struct linux_loop *loop)
     int failed = uv_loop_close(&loop->uv);
     check_that(failed == 0, "%s", uv_strerror(failed));
     memory_free(loop->posted_to);
+    vector_free(&loop->to_wake);
     core_loop_free(&loop->loop);
 }
 
@@ -137,6 +139,7 @@ linux_loop_run(struct linux_loop *loop)
         if (atomic_load(&loop->ground->is_stopping))
             linux_loop_stop_step(loop);
         mailbox_wake_owners(loop);
+        worker_wake_all(loop);
         loop_poll(loop);
         linux_loop_unquiet(loop);
     }

@@ -1,4 +1,8 @@
-/* worker.c - a thread of its own for one purpose, which is given all that waits at once. */
+/* worker.c - a thread of its own for one purpose, which is given all that waits at once.
+ *
+ * A loop wakes the workers that it has posted to at the end of its turn: one that was woken by the
+ * first letter would begin with it alone, and a store would sync for one commit where ten are about
+ * to come. A worker that is awake takes what is there when it is done. */
 #include <sys/resource.h>
 
 #include "base/check.h"
@@ -16,6 +20,8 @@ struct worker {
     pthread_mutex_t lock;
     pthread_cond_t has_letters;
     struct list letters;
+    bool is_sleeping;    /* it waits for letters */
+    atomic_uint holders; /* loops that are going to wake it, and its owner; the last one frees it */
     bool is_patient;
     bool is_ending;
     struct letter end; /* the thread's last word, to who frees it */
@@ -29,8 +35,10 @@ static bool
 worker_take(struct worker *worker, struct list *letters)
 {
     pthread_mutex_lock(&worker->lock);
+    worker->is_sleeping = true;
     while (list_is_empty(&worker->letters) && !worker->is_ending)
         pthread_cond_wait(&worker->has_letters, &worker->lock);
+    worker->is_sleeping = false;
     list_splice_back(letters, &worker->letters);
     pthread_mutex_unlock(&worker->lock);
     return !list_is_empty(letters);
@@ -61,6 +69,7 @@ worker_start(const char *name, void (*drain)(void *context, struct list *letters
     worker->drain = drain;
     worker->context = context;
     worker->is_patient = is_patient;
+    atomic_init(&worker->holders, 1);
     worker->ground = linux_loop_self()->ground;
     atomic_fetch_add(&worker->ground->worker_count, 1);
     list_init(&worker->letters);
@@ -88,14 +97,46 @@ worker_new_patient(const char *name, void (*drain)(void *context, struct list *l
     return worker_start(name, drain, context, true);
 }
 
+static void
+worker_drop(struct worker *worker)
+{
+    if (atomic_fetch_sub(&worker->holders, 1) > 1)
+        return;
+    pthread_cond_destroy(&worker->has_letters);
+    pthread_mutex_destroy(&worker->lock);
+    memory_free(worker);
+}
+
+static void
+wake_later(struct linux_loop *loop, struct worker *worker)
+{
+    vector_each(known, &loop->to_wake)
+        if (*known == worker)
+            return;
+    atomic_fetch_add(&worker->holders, 1);
+    vector_push(&loop->to_wake, worker);
+}
+
+void
+worker_wake_all(struct linux_loop *sender)
+{
+    vector_each(worker, &sender->to_wake) {
+        pthread_cond_signal(&(*worker)->has_letters);
+        worker_drop(*worker);
+    }
+    sender->to_wake.count = 0;
+}
+
 void
 worker_post(struct worker *worker, struct letter *letter)
 {
     pthread_mutex_lock(&worker->lock);
     check_that(!worker->is_ending, "a letter for a worker that ends");
     list_push_back(&worker->letters, &letter->node);
-    pthread_cond_signal(&worker->has_letters);
+    bool is_sleeping = worker->is_sleeping;
     pthread_mutex_unlock(&worker->lock);
+    if (is_sleeping)
+        wake_later(linux_loop_self(), worker);
 }
 
 static void
@@ -121,7 +162,5 @@ worker_free(struct worker *worker)
         fiber_wait_uncancellable();
     pthread_join(worker->thread, NULL); /* it has nothing left to do but return */
     atomic_fetch_sub(&worker->ground->worker_count, 1);
-    pthread_cond_destroy(&worker->has_letters);
-    pthread_mutex_destroy(&worker->lock);
-    memory_free(worker);
+    worker_drop(worker);
 }
