@@ -29,6 +29,15 @@ loop_post_answer(struct loop *to, struct letter *letter)
     check(is_posted);
 }
 
+void
+loop_post_answers(struct loop *to, struct list *letters)
+{
+    list_each(node, letters)
+        check(list_entry(node, struct letter, node)->deliver != NULL);
+    ground_post_all(to, letters);
+    check(list_is_empty(letters));
+}
+
 struct call {
     struct letter request, answer, cancel, cancel_receipt;
     void (*function)(void *argument);

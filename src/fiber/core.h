@@ -133,6 +133,8 @@ unsigned ground_loop_count(const struct ground *ground);
 /* Puts a letter into the mailbox of `to`; `is_bounded` obeys LOOP_MAILBOX_MAX (false: full). Any
  * thread. */
 bool ground_post(struct loop *to, struct letter *letter, bool is_bounded);
+/* Unbounded, for all letters of the list; empties it. */
+void ground_post_all(struct loop *to, struct list *letters);
 /* Outside of a tick a fiber became runnable, work was deferred or a timer was started: make sure
  * that a tick comes, and look at core_loop_due again. */
 void ground_kick(struct loop *loop);

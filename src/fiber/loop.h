@@ -57,6 +57,8 @@ must_use bool loop_post(struct loop *to, struct letter *letter);
 /* Posts an answer to a request that was accepted; never refused, since requests are bounded. Also
  * callable from worker threads (pool.h). */
 void loop_post_answer(struct loop *to, struct letter *letter);
+/* The same for all letters of a list, which it empties: their loop is woken once, for all. */
+void loop_post_answers(struct loop *to, struct list *letters);
 
 /* Runs function(argument) as a fiber on another loop and waits until it has returned. Yields. The
  * other fiber inherits this one's deadline; cancelling this one cancels the other, and then still

@@ -183,3 +183,22 @@ commit_answer(struct commit *commit)
     commit->letter.deliver = deliver;
     loop_post_answer(commit->home, &commit->letter);
 }
+
+/* Those of one loop go together. */
+void
+commit_answer_all(struct list *commits)
+{
+    while (!list_is_empty(commits)) {
+        struct loop *home = list_entry(commits->next, struct commit, letter.node)->home;
+        struct list letters = LIST_INIT(letters);
+        list_each_safe(node, commits) {
+            struct commit *commit = list_entry(node, struct commit, letter.node);
+            if (commit->home != home)
+                continue;
+            commit->letter.deliver = deliver;
+            list_remove(node);
+            list_push_back(&letters, node);
+        }
+        loop_post_answers(home, &letters);
+    }
+}

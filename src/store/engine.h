@@ -64,6 +64,8 @@ bool commit_is_doomed(struct commit *commit);
 void commit_fail(struct commit *commit, enum error_kind outcome, uint64_t guard_found);
 /* Sends the commit to its home loop, where done is called. From any loop or worker. */
 void commit_answer(struct commit *commit);
+/* All of a list, linked by their letters; empties it. Each loop is woken once. */
+void commit_answer_all(struct list *commits);
 
 struct store_engine {
     const char *name;

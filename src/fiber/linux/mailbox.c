@@ -40,6 +40,18 @@ mailbox_wake_owners(struct linux_loop *sender)
     sender->has_posted = false;
 }
 
+/* After a push. */
+static void
+announce(struct linux_loop *loop)
+{
+    if (!loop_is_here()) {
+        wake_owner(loop);
+        return;
+    }
+    struct linux_loop *sender = linux_loop_self();
+    sender->has_posted = sender->posted_to[loop->loop.index] = true;
+}
+
 bool
 ground_post(struct loop *to, struct letter *letter, bool is_bounded)
 {
@@ -51,13 +63,20 @@ ground_post(struct loop *to, struct letter *letter, bool is_bounded)
         return false;
     }
     mailbox_push(mailbox, letter);
-    if (!loop_is_here()) {
-        wake_owner(loop);
-        return true;
-    }
-    struct linux_loop *sender = linux_loop_self();
-    sender->has_posted = sender->posted_to[to->index] = true;
+    announce(loop);
     return true;
+}
+
+void
+ground_post_all(struct loop *to, struct list *letters)
+{
+    struct linux_loop *loop = container_of(to, struct linux_loop, loop);
+    struct list *node;
+    while ((node = list_pop_front(letters)) != NULL) {
+        atomic_fetch_add(&loop->mailbox.count, 1);
+        mailbox_push(&loop->mailbox, list_entry(node, struct letter, node));
+    }
+    announce(loop);
 }
 
 /* Oldest first. */

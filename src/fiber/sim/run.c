@@ -250,3 +250,13 @@ ground_post(struct loop *to, struct letter *letter, bool is_bounded)
         channel_plan(channel);
     return true;
 }
+
+void
+ground_post_all(struct loop *to, struct list *letters)
+{
+    struct list *node;
+    while ((node = list_pop_front(letters)) != NULL) {
+        bool is_posted = ground_post(to, list_entry(node, struct letter, node), false);
+        check(is_posted);
+    }
+}

@@ -189,14 +189,6 @@ group_take(struct rocks *rocks, struct list *letters, struct list *group, char *
     return true;
 }
 
-static void
-answer(struct list *group)
-{
-    struct list *node;
-    while ((node = list_pop_front(group)) != NULL)
-        commit_answer(list_entry(node, struct commit, letter.node));
-}
-
 /* How long a thread that blocks took; no loop, so no loop's clock. */
 static int64_t
 stopwatch(void)
@@ -304,7 +296,7 @@ fail_all(struct rocks *rocks, struct list *commits, char *failure)
         commit->failed = false; /* a guard that refused it may not have landed either */
         commit_fail(commit, ERR_OUTCOME_UNKNOWN, 0);
     }
-    answer(commits);
+    commit_answer_all(commits);
 }
 
 static void
@@ -312,7 +304,7 @@ refuse_all(struct list *letters)
 {
     list_each(node, letters)
         commit_fail(list_entry(node, struct commit, letter.node), ERR_UNAVAILABLE, 0);
-    answer(letters);
+    commit_answer_all(letters);
 }
 
 static void
@@ -327,7 +319,7 @@ committer_drain(void *context, struct list *letters)
         char *failure = NULL;
         bool is_taken = group_take(rocks, letters, &group, &failure);
 #ifdef CADENZA_PLANT_answer_before_durable
-        answer(&group);
+        commit_answer_all(&group);
 #endif
         if (!is_taken || !group_write(rocks, &failure)) {
             list_splice_back(&group, letters);
@@ -336,7 +328,7 @@ committer_drain(void *context, struct list *letters)
         }
         check(failure == NULL);
         count_group(rocks, &group);
-        answer(&group);
+        commit_answer_all(&group);
     }
 }
 
