@@ -27,7 +27,7 @@
 #define CONFIG_BYTES_MAX (4u * 1024 * 1024)
 #define LEVEL_KEY_MAX    64
 #define STOP_GRACE       (10 * NS_PER_S)
-#define STORE_LOOK       (50 * NS_PER_MS) /* how often to look whether the store still works */
+#define STORE_LOOK       (500 * NS_PER_MS) /* how often to look whether the store still works */
 #define EMBEDDED         "persistence.datastores.embedded."
 
 struct process {
