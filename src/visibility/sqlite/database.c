@@ -105,6 +105,12 @@ statement_run(sqlite3_stmt *statement)
 {
     while (sqlite3_step(statement) == SQLITE_ROW)
         continue;
+    return statement_end(statement);
+}
+
+int
+statement_end(sqlite3_stmt *statement)
+{
     int code = sqlite3_reset(statement); /* the step's own failure again */
     sqlite3_clear_bindings(statement);
     return code;

@@ -36,6 +36,8 @@ void database_condemn(const char *path);
 int database_execute(sqlite3 *database, const char *text);
 /* Runs a statement to its end and resets it, bindings too. Blocks. */
 int statement_run(sqlite3_stmt *statement);
+/* Resets a statement and its bindings, at its end or before. The code of a step that failed. */
+int statement_end(sqlite3_stmt *statement);
 
 /* --- names.c: texts that repeat, as numbers ------------------------------------------------------
  */
@@ -107,6 +109,8 @@ struct record_writer {
     struct names names;
     struct known_runs known;
     sqlite3_stmt **statements;
+    struct fresh *fresh; /* runs that wait for being found or inserted, and room for the next */
+    size_t waiting;
     int64_t next_id; /* of runs */
     int64_t recent;  /* keys in key_recent */
     uint64_t slice;  /* of all hashes: whose keys go into the large tree next */
@@ -115,9 +119,12 @@ int record_open(struct record_writer *writer, sqlite3 *database);
 void record_close(struct record_writer *writer);
 /* After a rollback: what is kept in memory is read again. */
 int record_reload(struct record_writer *writer);
-/* Brings a change into the tables; uses the arena for what it reads. Blocks. */
+/* Brings a change into the tables, at the latest with record_flush: until then no other change of
+ * the run may come, and the change and the arena, which has what was read, must stay. Blocks. */
 int record_write(struct record_writer *writer, const struct visibility_change *change,
                  const struct attribute_set *attributes, struct arena *arena);
+/* Writes what waits. Blocks. */
+int record_flush(struct record_writer *writer, struct arena *arena);
 /* Removes the runs of a shard among the next FORGET_STEP that were written after number *after,
  * which then is where to go on, or FORGET_DONE. Blocks. */
 #define FORGET_STEP 2000
@@ -128,8 +135,7 @@ int record_forget(struct record_writer *writer, uint32_t shard, int64_t *after,
 /* --- keys.c: what finds a run by its ids --------------------------------------------------------
  */
 
-/* Puts and removes both keys of a run: of its workflow id and of its own. Block. */
-int keys_insert(struct record_writer *writer, int64_t id, const int64_t hashes[2]);
+/* Removes both keys of a run: of its workflow id and of its own. Blocks. */
 int keys_delete(struct record_writer *writer, int64_t id, const int64_t hashes[2]);
 /* Moves keys from the small tree to the large one if there are many. Blocks. */
 int keys_settle(struct record_writer *writer);

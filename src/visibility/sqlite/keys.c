@@ -1,21 +1,9 @@
 /* keys.c - what finds a run by its workflow id or its own: two hashes, in a small tree at first, in
  * the large one later. database.c says why. */
 #include "base/check.h"
-#include "visibility/sqlite/inside.h"
 #include "visibility/sqlite/record.h"
 
 #define KEY_RECENT_MAX 16384 /* entries, two of a run */
-
-int
-keys_insert(struct record_writer *writer, int64_t id, const int64_t hashes[2])
-{
-    sqlite3_stmt *statement = writer->statements[RECORD_KEY_INSERT];
-    sqlite3_bind_int64(statement, 1, hashes[0]);
-    sqlite3_bind_int64(statement, 2, hashes[1]);
-    sqlite3_bind_int64(statement, 3, id);
-    writer->recent += 2;
-    return statement_run(statement);
-}
 
 static int
 delete_from(struct record_writer *writer, int statement_number, int64_t id, const int64_t hashes[2])

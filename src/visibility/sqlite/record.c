@@ -1,48 +1,63 @@
 /* record.c - one run in the tables: found, inserted, changed, removed.
  *
  * What a run never changes (domain, workflow id, type, start time) is in no UPDATE, so the indexes
- * on it are left alone; should it have changed all the same, the row is made anew. */
+ * on it are left alone; should it have changed all the same, the row is made anew.
+ *
+ * To begin and end a statement costs as much as what it does with a row. So runs that are not known
+ * wait for each other; several are looked for by one statement, and inserted by one. A run has one
+ * change at a time, so that nothing asks for one that waits. */
 #include "visibility/sqlite/record.h"
 
 #include "base/check.h"
-#include "visibility/sqlite/inside.h"
-#include "wire/message.h"
-
-#include "uber/cadence/api/v1/workflow.pb-c.h"
 
 /* After the six that identify it: everything that may change, in this order. */
 #define CHANGING                                                                                   \
     "shard, close, status, custom, execution, length, task_list, is_cron, clusters, updated, "     \
     "cron, execution_status, scheduled, scope, scope_name, info"
 
-static const char *const statement_text[RECORD_STATEMENT_COUNT] = {
-    [RECORD_FIND] =
-        "SELECT id, type, start, custom, workflow FROM runs WHERE id = coalesce("
-        "(SELECT id FROM key_recent JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
-        "  AND run = ?3),"
-        "(SELECT id FROM key JOIN runs ON id = owner WHERE hash = ?1 AND domain = ?2"
-        "  AND run = ?3))",
-    [RECORD_INSERT] = "INSERT INTO runs(id, domain, workflow, run, type, start, " CHANGING
-                      ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [RECORD_UPDATE] = "UPDATE runs SET (" CHANGING
-                      ") = (?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22) "
-                      "WHERE id = ?1",
-    [RECORD_OF_SHARD] = "SELECT id, domain, custom, workflow, run FROM runs "
-                        "WHERE id > ? AND id <= ? AND shard = ?",
-    [RECORD_DELETE] = "DELETE FROM runs WHERE id = ?",
-    [RECORD_KEY_INSERT] = "INSERT OR IGNORE INTO key_recent(hash, owner) "
-                          "VALUES (?1, ?3), (?2, ?3)",
-    [RECORD_KEY_DELETE_RECENT] = "DELETE FROM key_recent WHERE hash = ? AND owner = ?",
-    [RECORD_KEY_DELETE] = "DELETE FROM key WHERE hash = ? AND owner = ?",
-    [RECORD_KEY_SETTLE] = "INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent "
-                          "WHERE hash BETWEEN ? AND ?",
-    [RECORD_KEY_SETTLED] = "DELETE FROM key_recent WHERE hash BETWEEN ? AND ?",
-    [RECORD_VALUE_INSERT] = "INSERT OR IGNORE INTO value(owner, attribute, value) VALUES (?, ?, ?)",
-    [RECORD_VALUE_LIST] = "SELECT attribute, value, kind FROM value JOIN names ON id = attribute "
-                          "WHERE owner = ?",
-    [RECORD_VALUE_DELETE] = "DELETE FROM value WHERE owner = ?",
-    [RECORD_SEARCH_INSERT] = "INSERT OR IGNORE INTO search(attribute, value, owner) VALUES (?,?,?)",
-    [RECORD_SEARCH_DELETE] = "DELETE FROM search WHERE attribute = ? AND value = ? AND owner = ?",
+/* The writer undoes the whole group after an error, so SQLite need not remember the statement's
+ * part of it. */
+#define INSERT_RUN                                                                                 \
+    "INSERT OR ROLLBACK INTO runs(id, domain, workflow, run, type, start, " CHANGING ") VALUES "
+#define ROW_OF_RUN "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+#define INSERT_KEY "INSERT OR IGNORE INTO key_recent(hash, owner) VALUES "
+#define ROW_OF_KEY "(?,?)"
+#define HASHES     "(VALUES (?1),(?2),(?3),(?4),(?5),(?6),(?7),(?8))" /* NULL is nobody's */
+static_assert(FRESH_MAX == 8, "one for each run that waits");
+
+/* A statement that inserts says `row` as often as it inserts rows. */
+static const struct {
+    const char *text, *row;
+    int rows;
+} texts[RECORD_STATEMENT_COUNT] = {
+    [RECORD_OWNERS] = {"SELECT hash, owner FROM " HASHES " CROSS JOIN key_recent ON hash = column1 "
+                       "UNION ALL "
+                       "SELECT hash, owner FROM " HASHES " CROSS JOIN key ON hash = column1"},
+    [RECORD_READ] = {"SELECT type, start, custom, workflow FROM runs "
+                     "WHERE id = ?1 AND domain = ?2 AND run = ?3"},
+    [RECORD_INSERT] = {INSERT_RUN, ROW_OF_RUN, 1},
+    [RECORD_INSERT_MANY] = {INSERT_RUN, ROW_OF_RUN, FRESH_MAX},
+    [RECORD_UPDATE] = {"UPDATE runs SET (" CHANGING
+                       ") = (?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22) "
+                       "WHERE id = ?1"},
+    [RECORD_OF_SHARD] = {"SELECT id, domain, custom, workflow, run FROM runs "
+                         "WHERE id > ? AND id <= ? AND shard = ?"},
+    [RECORD_DELETE] = {"DELETE FROM runs WHERE id = ?"},
+    [RECORD_KEY_INSERT] = {INSERT_KEY, ROW_OF_KEY, 2},
+    [RECORD_KEY_INSERT_MANY] = {INSERT_KEY, ROW_OF_KEY, 2 * FRESH_MAX},
+    [RECORD_KEY_DELETE_RECENT] = {"DELETE FROM key_recent WHERE hash = ? AND owner = ?"},
+    [RECORD_KEY_DELETE] = {"DELETE FROM key WHERE hash = ? AND owner = ?"},
+    [RECORD_KEY_SETTLE] = {"INSERT OR IGNORE INTO key SELECT hash, owner FROM key_recent "
+                           "WHERE hash BETWEEN ? AND ?"},
+    [RECORD_KEY_SETTLED] = {"DELETE FROM key_recent WHERE hash BETWEEN ? AND ?"},
+    [RECORD_VALUE_INSERT] =
+        {"INSERT OR IGNORE INTO value(owner, attribute, value) VALUES (?, ?, ?)"},
+    [RECORD_VALUE_LIST] = {"SELECT attribute, value, kind FROM value JOIN names ON id = attribute "
+                           "WHERE owner = ?"},
+    [RECORD_VALUE_DELETE] = {"DELETE FROM value WHERE owner = ?"},
+    [RECORD_SEARCH_INSERT] =
+        {"INSERT OR IGNORE INTO search(attribute, value, owner) VALUES (?,?,?)"},
+    [RECORD_SEARCH_DELETE] = {"DELETE FROM search WHERE attribute = ? AND value = ? AND owner = ?"},
 };
 
 /* ---- opening ---- */
@@ -62,6 +77,7 @@ read_number(sqlite3 *database, const char *text, int64_t *number)
 int
 record_reload(struct record_writer *writer)
 {
+    writer->waiting = 0;
     names_forget(&writer->names);
     known_forget(&writer->known);
     int64_t last = 0;
@@ -72,16 +88,32 @@ record_reload(struct record_writer *writer)
     return read_number(writer->database, "SELECT count(*) FROM key_recent", &writer->recent);
 }
 
+static int
+prepare(struct record_writer *writer, int number)
+{
+    struct buffer text = {0};
+    buffer_append_text(&text, texts[number].text);
+    for (int i = 0; i < texts[number].rows; i++) {
+        buffer_append_text(&text, i == 0 ? "" : ",");
+        buffer_append_text(&text, texts[number].row);
+    }
+    struct slice whole = buffer_slice(&text);
+    int code = sqlite3_prepare_v3(writer->database, (const char *)whole.data, (int)whole.length,
+                                  SQLITE_PREPARE_PERSISTENT, &writer->statements[number], NULL);
+    buffer_free(&text);
+    return code;
+}
+
 int
 record_open(struct record_writer *writer, sqlite3 *database)
 {
     *writer = (struct record_writer){.database = database};
     writer->statements = memory_zalloc(RECORD_STATEMENT_COUNT, sizeof *writer->statements);
+    writer->fresh = memory_zalloc(FRESH_MAX, sizeof writer->fresh[0]);
     known_open(&writer->known);
     int code = names_open(&writer->names, database);
     for (int i = 0; i < RECORD_STATEMENT_COUNT && code == SQLITE_OK; i++)
-        code = sqlite3_prepare_v3(database, statement_text[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                  &writer->statements[i], NULL);
+        code = prepare(writer, i);
     return code != SQLITE_OK ? code : record_reload(writer);
 }
 
@@ -91,50 +123,67 @@ record_close(struct record_writer *writer)
     for (int i = 0; i < RECORD_STATEMENT_COUNT; i++)
         sqlite3_finalize(writer->statements[i]);
     memory_free(writer->statements);
+    memory_free(writer->fresh);
     names_close(&writer->names);
     known_close(&writer->known);
 }
 
 /* ---- finding ---- */
 
-static int
-find_bound(sqlite3_stmt *statement, int64_t domain, struct known_run *found)
+static struct slice
+column_slice(sqlite3_stmt *statement, int column)
 {
-    int code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) {
-        const void *workflow = sqlite3_column_text(statement, 4);
-        struct slice text = slice_of(workflow, (size_t)sqlite3_column_bytes(statement, 4));
-        *found = (struct known_run){.id = sqlite3_column_int64(statement, 0),
-                                    .domain = domain,
-                                    .type = sqlite3_column_int64(statement, 1),
-                                    .start = sqlite3_column_int64(statement, 2),
-                                    .custom = sqlite3_column_int64(statement, 3),
-                                    .workflow = key_hash(domain, COLUMN_WORKFLOW_ID, text)};
-    }
-    int end = sqlite3_reset(statement);
-    sqlite3_clear_bindings(statement);
-    return code == SQLITE_ROW ? SQLITE_OK : end;
+    const void *bytes = sqlite3_column_text(statement, column);
+    return slice_of(bytes, (size_t)sqlite3_column_bytes(statement, column));
 }
 
+/* Is the row with this id the run's? Then it is found. */
 static int
-find_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct known_run *found)
+read_row(struct record_writer *writer, int64_t id, struct fresh *fresh)
 {
-    if (known_take(&writer->known, domain, run_id, found))
-        return SQLITE_OK;
-    sqlite3_stmt *statement = writer->statements[RECORD_FIND];
-    sqlite3_bind_int64(statement, 1, key_hash(domain, COLUMN_RUN_ID, run_id));
-    sqlite3_bind_int64(statement, 2, domain);
-    text_bind(statement, 3, run_id);
-    return find_bound(statement, domain, found);
+    sqlite3_stmt *statement = writer->statements[RECORD_READ];
+    sqlite3_bind_int64(statement, 1, id);
+    sqlite3_bind_int64(statement, 2, fresh->run.domain);
+    text_bind(statement, 3, fresh->run_id);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        struct slice workflow = column_slice(statement, 3);
+        fresh->found = (struct known_run){
+            .id = id,
+            .domain = fresh->run.domain,
+            .type = sqlite3_column_int64(statement, 0),
+            .start = sqlite3_column_int64(statement, 1),
+            .custom = sqlite3_column_int64(statement, 2),
+            .workflow = key_hash(fresh->run.domain, COLUMN_WORKFLOW_ID, workflow)};
+    }
+    return statement_end(statement);
+}
+
+/* Looks for the rows of runs that are not known. Most are new: nobody has their hash, and `runs` is
+ * not looked at. */
+static int
+find_runs(struct record_writer *writer, struct fresh *fresh, size_t count)
+{
+    sqlite3_stmt *statement = writer->statements[RECORD_OWNERS];
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, (int)i + 1, fresh[i].hash);
+    while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+        int64_t hash = sqlite3_column_int64(statement, 0), id = sqlite3_column_int64(statement, 1);
+        for (size_t i = 0; i < count && code == SQLITE_OK; i++)
+            if (fresh[i].hash == hash && fresh[i].found.id == 0)
+                code = read_row(writer, id, &fresh[i]);
+    }
+    int end = statement_end(statement);
+    return code != SQLITE_OK ? code : end;
 }
 
 /* ---- removing ---- */
 
 static int
-delete_found(struct record_writer *writer, const struct known_run *found, struct slice run_id,
+delete_found(struct record_writer *writer, const struct known_run *found, int64_t hash,
              struct arena *arena)
 {
-    int64_t hashes[2] = {found->workflow, key_hash(found->domain, COLUMN_RUN_ID, run_id)};
+    int64_t hashes[2] = {found->workflow, hash};
     int code = keys_delete(writer, found->id, hashes);
     if (code == SQLITE_OK && found->custom != 0)
         code = values_delete(writer, found->id, arena);
@@ -145,9 +194,14 @@ delete_found(struct record_writer *writer, const struct known_run *found, struct
 static int
 delete_run(struct record_writer *writer, int64_t domain, struct slice run_id, struct arena *arena)
 {
-    struct known_run found = {0};
-    int code = find_run(writer, domain, run_id, &found);
-    return code != SQLITE_OK || found.id == 0 ? code : delete_found(writer, &found, run_id, arena);
+    struct fresh gone = {
+        .run.domain = domain, .run_id = run_id, .hash = key_hash(domain, COLUMN_RUN_ID, run_id)};
+    int code = SQLITE_OK;
+    if (!known_take(&writer->known, domain, run_id, &gone.found))
+        code = find_runs(writer, &gone, 1);
+    return code != SQLITE_OK || gone.found.id == 0
+               ? code
+               : delete_found(writer, &gone.found, gone.hash, arena);
 }
 
 /* A run of a shard that goes. */
@@ -155,13 +209,6 @@ struct leaving {
     struct known_run run;
     struct slice run_id;
 };
-
-static struct slice
-column_slice(sqlite3_stmt *statement, int column)
-{
-    const void *bytes = sqlite3_column_text(statement, column);
-    return slice_of(bytes, (size_t)sqlite3_column_bytes(statement, column));
-}
 
 /* The runs of a shard with numbers above the first up to the second of the range. */
 static int
@@ -193,129 +240,17 @@ record_forget(struct record_writer *writer, uint32_t shard, int64_t *after, stru
     size_t count = 0;
     int code = list_leaving(writer, range, shard, arena, leaving, &count);
     for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
+        const struct known_run *run = &leaving[i].run;
         struct known_run known;
-        known_take(&writer->known, leaving[i].run.domain, leaving[i].run_id, &known);
-        code = delete_found(writer, &leaving[i].run, leaving[i].run_id, arena);
+        known_take(&writer->known, run->domain, leaving[i].run_id, &known);
+        int64_t hash = key_hash(run->domain, COLUMN_RUN_ID, leaving[i].run_id);
+        code = delete_found(writer, run, hash, arena);
     }
     *after = range[1] >= writer->next_id - 1 ? FORGET_DONE : range[1];
     return code;
 }
 
 /* ---- writing ---- */
-
-struct fresh {
-    struct visibility_row row;
-    int64_t domain, type, task_list, custom; /* type, task list: 0 for none */
-    struct slice workflow, run_id, info;
-};
-
-static int
-fresh_read(struct record_writer *writer, const struct visibility_change *change, int64_t domain,
-           const struct attribute_set *attributes, struct arena *arena, struct fresh *fresh)
-{
-    visibility_read_row(change, attributes, arena, &fresh->row);
-    fresh->domain = domain;
-    fresh->workflow = slice_text(change->workflow_id);
-    fresh->run_id = slice_text(change->run_id);
-    fresh->info = change->info;
-    fresh->custom = values_fingerprint(&fresh->row);
-    int code = SQLITE_OK;
-    if (fresh->row.has[COLUMN_WORKFLOW_TYPE])
-        code = names_number(&writer->names, domain, NAME_TYPE,
-                            fresh->row.column[COLUMN_WORKFLOW_TYPE].text, &fresh->type);
-    if (code == SQLITE_OK && fresh->row.has[COLUMN_TASK_LIST])
-        code = names_number(&writer->names, domain, NAME_TASK_LIST,
-                            fresh->row.column[COLUMN_TASK_LIST].text, &fresh->task_list);
-    return code;
-}
-
-static void
-bind_number(sqlite3_stmt *statement, int index, int64_t number)
-{
-    if (number != 0)
-        sqlite3_bind_int64(statement, index, number);
-}
-
-/* What is not bound is NULL. */
-static void
-bind_changing(sqlite3_stmt *statement, const struct fresh *fresh, uint32_t shard)
-{
-    static const struct {
-        int index;
-        enum attribute_column column;
-    } plain[] = {{8, COLUMN_CLOSE_TIME},
-                 {9, COLUMN_CLOSE_STATUS},
-                 {11, COLUMN_EXECUTION_TIME},
-                 {12, COLUMN_HISTORY_LENGTH},
-                 {14, COLUMN_IS_CRON},
-                 {15, COLUMN_NUM_CLUSTERS},
-                 {16, COLUMN_UPDATE_TIME},
-                 {17, COLUMN_CRON_SCHEDULE},
-                 {18, COLUMN_EXECUTION_STATUS},
-                 {19, COLUMN_SCHEDULED_EXECUTION_TIME},
-                 {20, COLUMN_CLUSTER_ATTRIBUTE_SCOPE},
-                 {21, COLUMN_CLUSTER_ATTRIBUTE_NAME}};
-    sqlite3_bind_int64(statement, 7, shard);
-    bind_number(statement, 10, fresh->custom);
-    bind_number(statement, 13, fresh->task_list);
-    for (size_t i = 0; i < array_length(plain); i++)
-        if (fresh->row.has[plain[i].column])
-            value_bind(statement, plain[i].index, &fresh->row.column[plain[i].column]);
-    sqlite3_bind_blob64(statement, 22, fresh->info.data, fresh->info.length, SQLITE_STATIC);
-}
-
-static int
-insert_run(struct record_writer *writer, const struct fresh *fresh, const struct known_run *next,
-           uint32_t shard, struct arena *arena)
-{
-    sqlite3_stmt *statement = writer->statements[RECORD_INSERT];
-    sqlite3_bind_int64(statement, 1, next->id);
-    sqlite3_bind_int64(statement, 2, fresh->domain);
-    text_bind(statement, 3, fresh->workflow);
-    text_bind(statement, 4, fresh->run_id);
-    bind_number(statement, 5, fresh->type);
-    if (fresh->row.has[COLUMN_START_TIME])
-        value_bind(statement, 6, &fresh->row.column[COLUMN_START_TIME]);
-    bind_changing(statement, fresh, shard);
-    int code = statement_run(statement);
-    int64_t hashes[2] = {next->workflow, key_hash(fresh->domain, COLUMN_RUN_ID, fresh->run_id)};
-    if (code == SQLITE_OK)
-        code = keys_insert(writer, next->id, hashes);
-    if (code == SQLITE_OK && fresh->custom != 0)
-        code = values_insert(writer, next->id, fresh->domain, &fresh->row, arena);
-    return code;
-}
-
-static int
-update_run(struct record_writer *writer, const struct known_run *found, const struct fresh *fresh,
-           uint32_t shard, struct arena *arena)
-{
-    int code = SQLITE_OK;
-    bool has_changed = found->custom != fresh->custom;
-    if (has_changed && found->custom != 0)
-        code = values_delete(writer, found->id, arena);
-    if (code == SQLITE_OK && has_changed && fresh->custom != 0)
-        code = values_insert(writer, found->id, fresh->domain, &fresh->row, arena);
-    if (code != SQLITE_OK)
-        return code;
-    sqlite3_stmt *statement = writer->statements[RECORD_UPDATE];
-    sqlite3_bind_int64(statement, 1, found->id);
-    bind_changing(statement, fresh, shard);
-    return statement_run(statement);
-}
-
-/* The row as it will be, without its id. */
-static struct known_run
-known_of(const struct fresh *fresh)
-{
-    bool has_start = fresh->row.has[COLUMN_START_TIME];
-    return (struct known_run){.domain = fresh->domain,
-                              .type = fresh->type,
-                              .start = has_start ? fresh->row.column[COLUMN_START_TIME].integer : 0,
-                              .custom = fresh->custom,
-                              .workflow =
-                                  key_hash(fresh->domain, COLUMN_WORKFLOW_ID, fresh->workflow)};
-}
 
 /* Is it the same in what an UPDATE leaves alone? */
 static bool
@@ -325,27 +260,92 @@ is_same(const struct known_run *one, const struct known_run *other)
            one->workflow == other->workflow;
 }
 
-static int
-put_fresh(struct record_writer *writer, const struct fresh *fresh, uint32_t shard,
-          struct arena *arena)
+static void
+remember(struct record_writer *writer, const struct fresh *fresh)
 {
-    struct known_run found = {0}, next = known_of(fresh);
-    int code = find_run(writer, fresh->domain, fresh->run_id, &found);
+    if (!fresh->row.has[COLUMN_CLOSE_STATUS])
+        known_put(&writer->known, fresh->run_id, &fresh->run);
+}
+
+static int
+update_run(struct record_writer *writer, struct fresh *fresh, struct arena *arena)
+{
+    const struct known_run *found = &fresh->found;
+    int code = SQLITE_OK;
+    bool has_changed = found->custom != fresh->run.custom;
+    if (has_changed && found->custom != 0)
+        code = values_delete(writer, found->id, arena);
+    if (code == SQLITE_OK && has_changed && fresh->run.custom != 0)
+        code = values_insert(writer, found->id, found->domain, &fresh->row, arena);
     if (code != SQLITE_OK)
         return code;
-    if (found.id != 0 && is_same(&found, &next)) {
-        next.id = found.id;
-        code = update_run(writer, &found, fresh, shard, arena);
-    } else {
-        if (found.id != 0)
-            code = delete_found(writer, &found, fresh->run_id, arena);
-        next.id = writer->next_id++;
-        if (code == SQLITE_OK)
-            code = insert_run(writer, fresh, &next, shard, arena);
-    }
-    if (!fresh->row.has[COLUMN_CLOSE_STATUS])
-        known_put(&writer->known, fresh->run_id, &next);
+    sqlite3_stmt *statement = writer->statements[RECORD_UPDATE];
+    sqlite3_bind_int64(statement, 1, found->id);
+    fresh_bind_changing(statement, 0, fresh);
+    fresh->run.id = found->id;
+    remember(writer, fresh);
+    return statement_run(statement);
+}
+
+/* All that a new run has but its row and its keys; a row that cannot be changed goes before. */
+static int
+begin_run(struct record_writer *writer, struct fresh *fresh, struct arena *arena)
+{
+    int code = SQLITE_OK;
+    if (fresh->found.id != 0)
+        code = delete_found(writer, &fresh->found, fresh->hash, arena);
+    fresh->run.id = writer->next_id++;
+    if (code == SQLITE_OK && fresh->run.custom != 0)
+        code = values_insert(writer, fresh->run.id, fresh->run.domain, &fresh->row, arena);
+    remember(writer, fresh);
     return code;
+}
+
+/* Inserts new runs; the statements have rows for all, or for one. */
+static int
+insert_runs(struct record_writer *writer, size_t count, enum record_statement runs,
+            enum record_statement keys)
+{
+    sqlite3_stmt **statements = writer->statements;
+    size_t rows = (size_t)texts[runs].rows;
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
+        fresh_bind(statements[runs], (int)(i % rows), &writer->fresh[i]);
+        fresh_bind_keys(statements[keys], (int)(i % rows), &writer->fresh[i]);
+        if (i % rows < rows - 1)
+            continue;
+        code = statement_run(statements[runs]);
+        if (code == SQLITE_OK)
+            code = statement_run(statements[keys]);
+    }
+    writer->recent += 2 * (int64_t)count;
+    return code;
+}
+
+int
+record_flush(struct record_writer *writer, struct arena *arena)
+{
+    size_t count = 0; /* new runs: they come to the front */
+    if (writer->waiting == 0)
+        return SQLITE_OK;
+    int code = find_runs(writer, writer->fresh, writer->waiting);
+    for (size_t i = 0; i < writer->waiting && code == SQLITE_OK; i++) {
+        struct fresh *fresh = &writer->fresh[i];
+        if (fresh->found.id != 0 && is_same(&fresh->found, &fresh->run)) {
+            code = update_run(writer, fresh, arena);
+            continue;
+        }
+        code = begin_run(writer, fresh, arena);
+        if (i != count)
+            writer->fresh[count] = *fresh;
+        count++;
+    }
+    writer->waiting = 0;
+    if (code != SQLITE_OK)
+        return code;
+    return count == FRESH_MAX
+               ? insert_runs(writer, count, RECORD_INSERT_MANY, RECORD_KEY_INSERT_MANY)
+               : insert_runs(writer, count, RECORD_INSERT, RECORD_KEY_INSERT);
 }
 
 int
@@ -358,7 +358,13 @@ record_write(struct record_writer *writer, const struct visibility_change *chang
         return code;
     if (change->info.length == 0)
         return delete_run(writer, domain, slice_text(change->run_id), arena);
-    struct fresh fresh = {0};
-    code = fresh_read(writer, change, domain, attributes, arena, &fresh);
-    return code != SQLITE_OK ? code : put_fresh(writer, &fresh, change->shard, arena);
+    check(writer->waiting < FRESH_MAX);
+    struct fresh *fresh = &writer->fresh[writer->waiting];
+    code = fresh_read(&writer->names, change, domain, attributes, arena, fresh);
+    if (code != SQLITE_OK)
+        return code;
+    if (known_take(&writer->known, domain, fresh->run_id, &fresh->found) &&
+        is_same(&fresh->found, &fresh->run))
+        return update_run(writer, fresh, arena);
+    return ++writer->waiting < FRESH_MAX ? SQLITE_OK : record_flush(writer, arena);
 }

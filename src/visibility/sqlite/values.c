@@ -2,7 +2,6 @@
  *
  * Of a STRING attribute the words are searched, so these differ; else both are the value. */
 #include "base/check.h"
-#include "visibility/sqlite/inside.h"
 #include "visibility/sqlite/record.h"
 
 static uint64_t

@@ -44,6 +44,8 @@ flush_changes(struct writer *writer)
             code =
                 record_write(&writer->record, pending->change, pending->attributes, writer->arena);
     }
+    if (code == SQLITE_OK)
+        code = record_flush(&writer->record, writer->arena);
     counter_add(writer->written, writer->changes.count);
     vector_clear(&writer->changes);
     map64_free(writer->pending);
