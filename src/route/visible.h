@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/slice.h"
 
 /* What lists are to be told of a run, known by (shard, row): rows of a shard rise. */
@@ -23,13 +24,24 @@ struct visible_change {
     struct slice info;    /* an encoded WorkflowExecutionInfo; empty: the run is gone */
     int32_t num_clusters; /* of its domain */
 };
+/* A change on its way. One block with all that it points to, which belongs to who has it. */
+struct visible_parcel {
+    struct list node;
+    struct visible_change change;
+    size_t size;     /* of the block */
+    uint64_t ticket; /* with the shard: of its step */
+    int64_t time;    /* with the lists: when they took it, monotonic */
+};
+/* Copies the change; memory_free. */
+struct visible_parcel *visible_pack(const struct visible_change *change);
+
 /* The lists of runs; filled by server/ or a test. */
 struct visible_port {
     /* The newest row of the shard that they have; 0: none. On the shard's loop. Yields. */
     struct error *(*level)(void *context, uint32_t shard, struct arena *arena, uint64_t *row);
-    /* Hands over a change that is durable. On the shard's loop, no yield; copies what it needs.
-     * False: no room now; it is read from the store later. */
-    bool (*give)(void *context, const struct visible_change *change);
+    /* Hands over a change that is durable. On the shard's loop, no yield. False: no room now, it
+     * stays the shard's; it is read from the store later. */
+    bool (*give)(void *context, struct visible_parcel *parcel);
     void *context;
 };
 

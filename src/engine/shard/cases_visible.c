@@ -1,4 +1,5 @@
 /* cases_visible.c - what lists are told: in order, once durable, again until they are safe. */
+#include "base/memory.h"
 #include "engine/shard/cases.h"
 #include "engine/shard/inside.h"
 #include "wire/message.h"
@@ -22,19 +23,14 @@ lists_level(void *context, uint32_t shard, struct arena *arena, uint64_t *row)
     return NULL;
 }
 
-static bool
-lists_give(void *context, const struct visible_change *change)
+static void
+lists_take(struct lists *lists, const struct visible_change *change)
 {
-    struct lists *lists = context;
-    if (lists->is_full) {
-        lists->refused++;
-        return false;
-    }
     lists->beginnings += change->is_beginning;
     EXPECT(change->is_beginning || change->row > lists->last_row);
     lists->last_row = change->row;
     if (change->is_beginning)
-        return true;
+        return;
     lists->given++;
     API(WorkflowExecutionInfo) *info = NULL;
     EXPECT_OK(message_decode_as(lists->rig->arena, ERR_INTERNAL, API_TYPE(workflow_execution_info),
@@ -43,6 +39,17 @@ lists_give(void *context, const struct visible_change *change)
     EXPECT_EQ(change->num_clusters, 1);
     lists->closed += info->close_status != 0;
     lists->opened += info->close_status == 0;
+}
+
+static bool
+lists_give(void *context, struct visible_parcel *parcel)
+{
+    struct lists *lists = context;
+    lists->refused += lists->is_full;
+    if (lists->is_full)
+        return false;
+    lists_take(lists, &parcel->change);
+    memory_free(parcel);
     return true;
 }
 

@@ -238,7 +238,7 @@ struct view {
 /* --- lists of runs (visible.c) ---- */
 
 struct visible {
-    struct list undurable; /* struct sight, by ticket */
+    struct list undurable; /* struct visible_parcel, by ticket */
     /* Rows from here on were not handed over, and are in the store only; 0: none. While it is set,
      * new rows stay out of memory too. At first all are unread. */
     uint64_t unread_from;
@@ -780,6 +780,8 @@ void visible_release(struct tenure *tenure, ticket_t durable);
 void visible_fill(struct tenure *tenure, struct batch *batch);
 /* Hands over what is in the store only, makes lists anew; ends with the tenure. */
 void visible_fiber(void *tenure);
+/* Hands over a change. False: no room now, it stays the caller's. */
+bool visible_hand_over(struct tenure *tenure, struct visible_parcel *parcel);
 /* Hands over a run as its record says, or that it is gone (NULL). False: no room now. */
 bool visible_give(struct tenure *tenure, const struct run_key *key, const STORED(RunRecord) *core,
                   uint64_t row, struct arena *arena);

@@ -25,13 +25,6 @@
 #define RETRY_DELAY   (100 * NS_PER_MS)
 #define PAGE_ROWS     200
 
-/* A run as a step left it, until the step is durable. One block: the struct, texts, bytes. */
-struct sight {
-    struct list node;
-    ticket_t ticket;
-    struct visible_change change;
-};
-
 void
 visible_init(struct tenure *tenure)
 {
@@ -42,16 +35,16 @@ visible_init(struct tenure *tenure)
 }
 
 static void
-forget_sights(struct visible *visible)
+forget_undurable(struct visible *visible)
 {
     for (struct list *node; (node = list_pop_front(&visible->undurable)) != NULL;)
-        memory_free(list_entry(node, struct sight, node));
+        memory_free(list_entry(node, struct visible_parcel, node));
 }
 
 void
 visible_free(struct tenure *tenure)
 {
-    forget_sights(&tenure->visible);
+    forget_undurable(&tenure->visible);
 }
 
 void
@@ -75,15 +68,6 @@ visible_note(const struct tenure *tenure, STORED(ShardRecord) *record)
 
 /* --- steps ---- */
 
-static char *
-place_text(char **place, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = memcpy(*place, text, size);
-    *place += size;
-    return copy;
-}
-
 /* What lists have of a run: not the points to reset it to, which nobody looks for there. */
 static struct slice
 listed_info(const STORED(RunRecord) *core, struct arena *arena)
@@ -91,23 +75,6 @@ listed_info(const STORED(RunRecord) *core, struct arena *arena)
     API(WorkflowExecutionInfo) *info = run_info(core, arena);
     info->auto_reset_points = NULL;
     return message_encode(arena, &info->base);
-}
-
-static struct sight *
-sight_new(const struct visible_change *change)
-{
-    size_t texts =
-        strlen(change->domain_id) + strlen(change->workflow_id) + strlen(change->run_id) + 3;
-    struct sight *sight = memory_zalloc(1, sizeof *sight + texts + change->info.length);
-    char *place = (char *)(sight + 1);
-    sight->change = *change;
-    sight->change.domain_id = place_text(&place, change->domain_id);
-    sight->change.workflow_id = place_text(&place, change->workflow_id);
-    sight->change.run_id = place_text(&place, change->run_id);
-    if (change->info.length > 0)
-        memcpy(place, change->info.data, change->info.length);
-    sight->change.info = slice_of(place, change->info.length);
-    return sight;
 }
 
 static int32_t
@@ -119,11 +86,11 @@ count_clusters(const struct domain *domain)
 
 /* Keeps a change until the batch that is being made is durable. */
 static void
-keep_sight(struct tenure *tenure, const struct visible_change *change)
+keep(struct tenure *tenure, const struct visible_change *change)
 {
-    struct sight *sight = sight_new(change);
-    sight->ticket = writer_newest(tenure->writer) + 1;
-    list_push_back(&tenure->visible.undurable, &sight->node);
+    struct visible_parcel *parcel = visible_pack(change);
+    parcel->ticket = writer_newest(tenure->writer) + 1;
+    list_push_back(&tenure->visible.undurable, &parcel->node);
 }
 
 /* Is the row, which the batch that is being made has, to be left to the store? */
@@ -153,7 +120,7 @@ visible_enter(struct tenure *tenure, const struct run *run, const struct domain 
         .info = listed_info(run->core, arena),
         .num_clusters = count_clusters(domain),
     };
-    keep_sight(tenure, &change);
+    keep(tenure, &change);
 }
 
 void
@@ -171,26 +138,27 @@ visible_put_gone(struct tenure *tenure, const struct run_key *key, struct batch 
         .workflow_id = key->workflow_id,
         .run_id = key->run_id,
     };
-    keep_sight(tenure, &change);
+    keep(tenure, &change);
 }
 
 void
 visible_leave_from(struct tenure *tenure, uint64_t row)
 {
     struct visible *visible = &tenure->visible;
-    forget_sights(visible);
+    forget_undurable(visible);
     visible->unread_from = row;
     visible->unread_ticket = writer_newest(tenure->writer);
 }
 
-static bool
-hand_over(struct tenure *tenure, const struct visible_change *change)
+bool
+visible_hand_over(struct tenure *tenure, struct visible_parcel *parcel)
 {
     const struct visible_port *port = &tenure->shard->options.lists;
-    check(change->row > tenure->visible.given || change->is_beginning); /* 1 */
-    if (!port->give(port->context, change))
+    uint64_t row = parcel->change.row;
+    check(row > tenure->visible.given || parcel->change.is_beginning); /* 1 */
+    if (!port->give(port->context, parcel))
         return false;
-    tenure->visible.given = change->row;
+    tenure->visible.given = row;
     return true;
 }
 
@@ -199,17 +167,17 @@ visible_release(struct tenure *tenure, ticket_t durable)
 {
     struct visible *visible = &tenure->visible;
     while (!list_is_empty(&visible->undurable)) {
-        struct sight *sight = list_entry(visible->undurable.next, struct sight, node);
-        if (sight->ticket > durable)
+        struct visible_parcel *parcel =
+            list_entry(visible->undurable.next, struct visible_parcel, node);
+        if (parcel->ticket > durable)
             return;
-        if (!hand_over(tenure, &sight->change)) {
-            mark("lists_without_room");
-            visible_leave_from(tenure, sight->change.row); /* takes this one along */
-            fiber_cond_broadcast(&visible->changed);
-            return;
-        }
-        list_remove(&sight->node);
-        memory_free(sight);
+        list_remove(&parcel->node);
+        if (visible_hand_over(tenure, parcel))
+            continue;
+        mark("lists_without_room");
+        visible_leave_from(tenure, parcel->change.row);
+        memory_free(parcel);
+        fiber_cond_broadcast(&visible->changed);
     }
 }
 
@@ -228,7 +196,11 @@ visible_give(struct tenure *tenure, const struct run_key *key, const STORED(RunR
     };
     if (core != NULL)
         change.info = listed_info(core, arena);
-    return hand_over(tenure, &change);
+    struct visible_parcel *parcel = visible_pack(&change);
+    bool has_room = visible_hand_over(tenure, parcel);
+    if (!has_room)
+        memory_free(parcel);
+    return has_room;
 }
 
 /* --- deleting ---- */

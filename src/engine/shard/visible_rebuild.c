@@ -10,6 +10,7 @@
  * Numbers of an owner that was overtaken are all below the range: what it still hands over is too
  * old for the lists. */
 #include "base/check.h"
+#include "base/memory.h"
 #include "engine/shard/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -42,14 +43,13 @@ static struct error *
 begin_anew(struct rebuild *rebuild, uint64_t row, struct arena *arena)
 {
     struct tenure *tenure = rebuild->tenure;
-    const struct visible_port *port = &tenure->shard->options.lists;
-    struct visible_change change = {
-        .shard = tenure->shard->options.number, .row = row, .is_beginning = true};
+    struct visible_parcel *parcel = visible_pack(&(struct visible_change){
+        .shard = tenure->shard->options.number, .row = row, .is_beginning = true});
     struct error *err = NULL;
-    while (err == NULL && !port->give(port->context, &change))
+    while (err == NULL && !visible_hand_over(tenure, parcel))
         err = wait_room(rebuild, arena);
-    if (err == NULL)
-        tenure->visible.given = row;
+    if (err != NULL)
+        memory_free(parcel);
     return err;
 }
 

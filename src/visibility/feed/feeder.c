@@ -27,19 +27,11 @@
 #define BATCH_MAX     1000                      /* changes in one transaction */
 #define BYTES_MAX     ((size_t)4 * 1024 * 1024) /* that a loop gathers */
 
-/* A change on its way. One block: the struct, texts, bytes. */
-struct fed_change {
-    struct list node;
-    struct visible_change change;
-    int64_t time; /* monotonic: when it was handed over */
-    size_t size;
-};
-
 /* Of one loop. */
 struct feed_loop {
     struct letter letter;
     struct feeder *feeder;
-    struct list changes; /* struct fed_change */
+    struct list changes; /* struct visible_parcel */
     size_t bytes;
     atomic_bool is_posted; /* the letter is on its way */
     /* Of loop 0. */
@@ -57,7 +49,7 @@ struct feeder {
     bool is_started;
     struct feed_loop *loops;
     struct feed_shard *shards;
-    struct list waiting; /* struct fed_change: taken, and not fed yet */
+    struct list waiting; /* struct visible_parcel: taken, and not fed yet */
     struct latch running;
     struct fiber_cond changed;
     atomic_bool is_stopping;
@@ -78,51 +70,16 @@ deliver(struct letter *letter)
     fiber_cond_broadcast(&loop->feeder->changed);
 }
 
-static char *
-place_text(char **place, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = memcpy(*place, text, size);
-    *place += size;
-    return copy;
-}
-
-static struct fed_change *
-copy_change(const struct visible_change *change)
-{
-    if (change->is_beginning) {
-        struct fed_change *copy = memory_zalloc(1, sizeof *copy);
-        copy->change = *change;
-        copy->size = sizeof *copy;
-        return copy;
-    }
-    size_t texts =
-        strlen(change->domain_id) + strlen(change->workflow_id) + strlen(change->run_id) + 3;
-    size_t size = sizeof(struct fed_change) + texts + change->info.length;
-    struct fed_change *copy = memory_zalloc(1, size);
-    char *place = (char *)(copy + 1);
-    copy->size = size;
-    copy->change = *change;
-    copy->change.domain_id = place_text(&place, change->domain_id);
-    copy->change.workflow_id = place_text(&place, change->workflow_id);
-    copy->change.run_id = place_text(&place, change->run_id);
-    if (change->info.length > 0)
-        memcpy(place, change->info.data, change->info.length);
-    copy->change.info = slice_of(place, change->info.length);
-    return copy;
-}
-
 static bool
-give(void *context, const struct visible_change *change)
+give(void *context, struct visible_parcel *parcel)
 {
     struct feeder *feeder = context;
     struct feed_loop *loop = &feeder->loops[loop_index(loop_self())];
     if (loop->bytes > BYTES_MAX || atomic_load(&feeder->is_stopping))
         return false;
-    struct fed_change *copy = copy_change(change);
-    copy->time = clock_monotonic();
-    list_push_back(&loop->changes, &copy->node);
-    loop->bytes += copy->size;
+    parcel->time = clock_monotonic();
+    list_push_back(&loop->changes, &parcel->node);
+    loop->bytes += parcel->size;
     bool is_posted = atomic_exchange(&loop->is_posted, true);
     if (!is_posted && !loop_post(loop_at(0), &loop->letter))
         atomic_store(&loop->is_posted, false); /* the next change tries again, or the sync comes */
@@ -199,7 +156,8 @@ static void
 fill_transaction(struct feeder *feeder, struct transaction *changes, struct arena *arena)
 {
     list_each(node, &feeder->waiting) {
-        const struct visible_change *change = &list_entry(node, struct fed_change, node)->change;
+        const struct visible_change *change =
+            &list_entry(node, struct visible_parcel, node)->change;
         if (changes->count == BATCH_MAX || change->is_beginning)
             break;
         struct visibility_change next = {.shard = change->shard,
@@ -219,8 +177,8 @@ drop_fed(struct feeder *feeder, size_t count)
     int64_t now = clock_monotonic();
     feeder->round += count;
     for (size_t i = 0; i < count; i++) {
-        struct fed_change *fed =
-            list_entry(list_pop_front(&feeder->waiting), struct fed_change, node);
+        struct visible_parcel *fed =
+            list_entry(list_pop_front(&feeder->waiting), struct visible_parcel, node);
         note_fed(feeder, &fed->change);
         if (feeder->delay != NULL)
             histogram_observe(feeder->delay, now - fed->time);
@@ -244,7 +202,7 @@ feed_some(struct feeder *feeder, struct arena *arena)
                               registry_set(feeder->options.registry), arena);
     } else {
         const struct visible_change *first =
-            &list_entry(feeder->waiting.next, struct fed_change, node)->change;
+            &list_entry(feeder->waiting.next, struct visible_parcel, node)->change;
         err = visibility_forget(visibility, first->shard, first->row, arena);
         count = 1;
     }
@@ -414,7 +372,7 @@ static void
 drop_changes(struct list *changes)
 {
     for (struct list *node; (node = list_pop_front(changes)) != NULL;)
-        memory_free(list_entry(node, struct fed_change, node));
+        memory_free(list_entry(node, struct visible_parcel, node));
 }
 
 /* A letter may still be on its way to loop 0: it is there once every loop has been asked something.

@@ -4,6 +4,7 @@
  * Method: an engine that fails when it is told to, and a port that notes what a shard is told. */
 #include "visibility/feed/feeder.h"
 
+#include "base/memory.h"
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "fiber/linux/linux.h"
@@ -113,7 +114,11 @@ give(struct bench *bench, uint64_t row, bool is_beginning)
                                     .domain_id = "domain",
                                     .workflow_id = "workflow",
                                     .run_id = "run"};
-    return port.give(port.context, &change);
+    struct visible_parcel *parcel = visible_pack(&change);
+    bool is_taken = port.give(port.context, parcel);
+    if (!is_taken)
+        memory_free(parcel);
+    return is_taken;
 }
 
 static void
