@@ -55,14 +55,14 @@ read_task_member(struct json_reader *reader, const char *name, struct task_token
 {
     for (size_t i = 0; i < array_length(task_members); i++) {
         size_t at = (*expected + i) % array_length(task_members);
-        if (strcmp(task_members[at].name, name) != 0)
+        if (task_members[at].name != name && strcmp(task_members[at].name, name) != 0)
             continue;
         void *value = (char *)token + task_members[at].offset;
         if (task_members[at].is_text)
             object_text(reader, value);
         else
             object_integer(reader, value);
-        *expected = at + 1;
+        *expected = (at + 1) % array_length(task_members);
         return;
     }
     object_skip(reader);
@@ -82,7 +82,7 @@ task_token_read(struct slice bytes, struct arena *arena, struct task_token *toke
     struct json_reader reader = object_begin(bytes, arena);
     const char *name;
     size_t expected = 0;
-    while (object_next(&reader, &name))
+    while (object_next_likely(&reader, task_members[expected].name, &name))
         read_task_member(&reader, name, token, &expected);
     bool is_attempt = token->schedule_attempt >= INT32_MIN && token->schedule_attempt <= INT32_MAX;
     if (!object_end(&reader) || !is_attempt)

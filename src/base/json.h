@@ -28,6 +28,8 @@ struct json_reader object_begin(struct slice bytes, struct arena *arena);
 /* The name of the next member, whose value must then be read or skipped; false: the object has
  * ended or is bad. */
 bool object_next(struct json_reader *reader, const char **name);
+/* The same, faster if the member is `likely` (a plain name): then *name is that pointer. */
+bool object_next_likely(struct json_reader *reader, const char *likely, const char **name);
 /* Values. null leaves *value as it is, as in Go. */
 void object_text(struct json_reader *reader, const char **value);
 void object_integer(struct json_reader *reader, int64_t *value);

@@ -29,7 +29,8 @@ skip_blanks(struct json_reader *reader)
 static int
 peek(struct json_reader *reader)
 {
-    skip_blanks(reader);
+    if (reader->left.length > 0 && is_blank(reader->left.data[0]))
+        skip_blanks(reader);
     return reader->is_bad || reader->left.length == 0 ? -1 : reader->left.data[0];
 }
 
@@ -441,17 +442,37 @@ object_begin(struct slice bytes, struct arena *arena)
     return reader;
 }
 
+/* Takes `name` in its quotes if it comes next just so. */
+static bool
+take_name(struct json_reader *reader, const char *name)
+{
+    size_t length = strlen(name);
+    if (peek(reader) != '"' || reader->left.length < length + 2)
+        return false;
+    const uint8_t *text = reader->left.data + 1;
+    if (text[length] != '"' || memcmp(text, name, length) != 0)
+        return false;
+    reader->left = slice_skip(reader->left, length + 2);
+    return true;
+}
+
 bool
-object_next(struct json_reader *reader, const char **name)
+object_next_likely(struct json_reader *reader, const char *likely, const char **name)
 {
     if (reader->is_bad || take(reader, '}'))
         return false;
     if (reader->has_members)
         need(reader, ',');
     reader->has_members = true;
-    *name = read_text(reader);
+    *name = take_name(reader, likely) ? likely : read_text(reader);
     need(reader, ':');
     return !reader->is_bad;
+}
+
+bool
+object_next(struct json_reader *reader, const char **name)
+{
+    return object_next_likely(reader, "", name);
 }
 
 bool
