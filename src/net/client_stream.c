@@ -75,7 +75,7 @@ fields_of(const struct grpc_client *client, const struct client_call *call, size
     if (call->deadline != NEVER) {
         int64_t left = call->deadline - clock_monotonic();
         const char *timeout = grpc_timeout_format(left, call->arena);
-        fields[at++] = http2_field("grpc-timeout", slice_text(timeout), NV_ONCE);
+        fields[at++] = http2_field("grpc-timeout", slice_text(timeout), NV_COPIED);
     }
     const struct grpc_live_header *live = client->live_header;
     const char *value = live == NULL ? NULL : live->value(live->context, call->arena);
