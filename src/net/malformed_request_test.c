@@ -1,114 +1,11 @@
-/* malformed_request_test.c - whole frames that make a wrong request: headers, bodies, time,
- * cancellation. See malformed_test.c. */
+/* malformed_request_test.c - whole frames that make a wrong request: bodies, time, cancellation.
+ * See malformed_test.c; malformed_headers_test.c has the headers. */
 #include "base/memory.h"
 #include "fiber/contract/contract.h"
 #include "fiber/loop.h"
 #include "net/test_raw.h"
 
 /* ---- requests that are wrong ---- */
-
-struct wrong_header {
-    const char *name;  /* of the good request; NULL: add one */
-    const char *added; /* its new name; NULL: the same */
-    const char *value; /* NULL: leave it out */
-    int http_status, grpc_status;
-    int64_t reset_code;
-};
-
-/* The fields of a good request with one change. */
-static struct raw_field *
-fields_with(const struct wrong_header *change, struct arena *arena)
-{
-    struct raw_field *good = raw_good_fields("/test/echo", arena);
-    struct raw_field *fields = arena_zalloc(arena, 16, sizeof *fields);
-    size_t count = 0;
-    for (; good->name != NULL; good++) {
-        bool is_it = change->name != NULL && strcmp(change->name, good->name) == 0;
-        if (!is_it)
-            fields[count++] = *good;
-        else if (change->value != NULL)
-            fields[count++] = (struct raw_field){change->added == NULL ? good->name : change->added,
-                                                 change->value};
-    }
-    if (change->name == NULL)
-        fields[count++] = (struct raw_field){change->added, change->value};
-    return fields;
-}
-
-CONTRACT(malformed, each_wrong_header_gets_its_status, 1)
-{
-    const struct wrong_header cases[] = {
-        {NULL, "x-fine", "1", 200, 0, -1},
-        {"te", NULL, NULL, 200, 0, -1},
-        {"content-type", NULL, "application/grpc+proto", 200, 0, -1},
-        {"content-type", NULL, "application/grpc;charset=utf-8", 200, 0, -1},
-        {"rpc-encoding", NULL, NULL, 200, 0, -1},
-        {NULL, "rpc-service", "cadence-frontend", 200, 0, -1},
-        {NULL, "rpc-service", "cadence-history", 200, GRPC_UNIMPLEMENTED, -1},
-        {"rpc-encoding", NULL, "json", 200, GRPC_UNIMPLEMENTED, -1},
-        {"content-type", NULL, "application/grpc+json", 200, GRPC_UNIMPLEMENTED, -1},
-        {"content-type", NULL, NULL, 415, -1, -1},
-        {"content-type", NULL, "application/json", 415, -1, -1},
-        {"content-type", NULL, "application/grpcx", 415, -1, -1},
-        {":method", NULL, "GET", 405, -1, -1},
-        {":path", NULL, "/test/nothing", 200, GRPC_UNIMPLEMENTED, -1},
-        {NULL, "rpc-encoding", "proto", 200, GRPC_INVALID_ARGUMENT, -1},
-        {NULL, "te", "trailers", 200, GRPC_INVALID_ARGUMENT, -1},
-        {NULL, "grpc-timeout", "1S", 200, 0, -1},
-        {NULL, "grpc-timeout", "fast", 200, GRPC_INVALID_ARGUMENT, -1},
-        {NULL, "grpc-timeout", "123456789S", 200, GRPC_INVALID_ARGUMENT, -1},
-        {NULL, "grpc-timeout", "", 200, GRPC_INVALID_ARGUMENT, -1},
-        {":path", NULL, "", -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {":path", NULL, NULL, -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {":method", NULL, NULL, -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {NULL, ":path", "/test/echo", -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {NULL, ":strange", "x", -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {NULL, "connection", "close", -1, -1, NGHTTP2_PROTOCOL_ERROR},
-        {NULL, "content-length", "999", -1, -1, NGHTTP2_PROTOCOL_ERROR},
-    };
-    struct test_service service;
-    struct raw raw;
-    test_service_open(&service, NULL, arena);
-    raw_open(&raw, &service);
-    for (size_t i = 0; i < array_length(cases); i++) {
-        int32_t stream = (int32_t)(2 * i + 1);
-        raw_forget(&raw);
-        raw_headers(&raw, 0, stream, fields_with(&cases[i], arena));
-        raw_frame(&raw, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, stream, slice_of("\0\0\0\0\1x", 6));
-        EXPECT(raw_wait(&raw));
-        /* A refusal that overtakes the body is followed by a reset. */
-        bool is_early = raw.http_status > 0 && raw.reset_code == NGHTTP2_NO_ERROR;
-        bool is_right =
-            raw.http_status == cases[i].http_status && raw.grpc_status == cases[i].grpc_status &&
-            (raw.reset_code == cases[i].reset_code || is_early) && raw.goaway_code == -1;
-        if (!is_right)
-            TEST_FAIL("case %zu: HTTP %d, gRPC %d, reset %d, GOAWAY %d", i, raw.http_status,
-                      raw.grpc_status, (int)raw.reset_code, (int)raw.goaway_code);
-    }
-    raw_finish(&raw, &service, arena);
-}
-
-CONTRACT(malformed, a_timeout_given_twice_is_refused, 1)
-{
-    struct test_service service;
-    struct raw raw;
-    test_service_open(&service, NULL, arena);
-    raw_open(&raw, &service);
-    const struct raw_field fields[] = {
-        {":method", "POST"},
-        {":scheme", "http"},
-        {":path", "/test/echo"},
-        {":authority", "test"},
-        {"content-type", "application/grpc"},
-        {"grpc-timeout", "1S"},
-        {"grpc-timeout", "1S"},
-        {NULL, NULL},
-    };
-    raw_headers(&raw, NGHTTP2_FLAG_END_STREAM, 1, fields);
-    EXPECT(raw_wait(&raw));
-    EXPECT_EQ(raw.grpc_status, GRPC_INVALID_ARGUMENT);
-    raw_finish(&raw, &service, arena);
-}
 
 CONTRACT(malformed, each_wrong_body_gets_its_status, 1)
 {

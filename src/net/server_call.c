@@ -259,6 +259,14 @@ call_run(struct grpc_call *call)
         fiber_wake(session->pipe.fiber);
 }
 
+/* Is the body as long as the headers said? */
+static bool
+has_said_length(const struct grpc_call *call)
+{
+    int64_t said = call->headers->body_length;
+    return said < 0 || (uint64_t)said == call->inbox.prefix_length + call->inbox.received;
+}
+
 void
 call_complete(struct grpc_call *call)
 {
@@ -266,6 +274,10 @@ call_complete(struct grpc_call *call)
     call->is_whole = true;
     if (call->state != CALL_RECEIVING)
         return;
+    if (!has_said_length(call)) {
+        session_reject(session, call->stream_id);
+        return;
+    }
     enum inbox_verdict verdict = inbox_end(&call->inbox);
     if (verdict != INBOX_OK) {
         call_refuse(call, inbox_status(verdict), inbox_sentence(verdict));

@@ -7,8 +7,7 @@
 #include "base/check.h"
 #include "net/server_inside.h"
 
-#define TINY_DATA  64 /* DATA frames below this, in the middle of a request, count as noise */
-#define RESET_COST 20
+#define TINY_DATA 64 /* DATA frames below this, in the middle of a request, count as noise */
 
 static struct grpc_call *
 call_of(nghttp2_session *session, int32_t stream_id)
@@ -20,7 +19,7 @@ static int
 on_begin_headers(nghttp2_session *http, const nghttp2_frame *frame, void *user_data)
 {
     struct session *session = user_data;
-    header_begin(&session->headers);
+    header_begin(&session->headers, frame->headers.cat != NGHTTP2_HCAT_REQUEST);
     return 0;
 }
 
@@ -30,19 +29,27 @@ on_header(nghttp2_session *http, const nghttp2_frame *frame, const uint8_t *name
           void *user_data)
 {
     struct session *session = user_data;
-    if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) /* trailers of a request mean nothing to us */
-        header_add(&session->headers, slice_of(name, name_length), slice_of(value, value_length));
+    header_add(&session->headers, slice_of(name, name_length), slice_of(value, value_length));
     return 0;
 }
 
 static void
 begin_call(struct session *session, const nghttp2_frame *frame)
 {
-    struct header_block *headers = header_end(&session->headers, session->home->server);
+    struct header_gather *gather = &session->headers;
+    struct header_block *headers = header_end(gather, session->home->server);
+    bool is_malformed = headers->verdict.is_malformed || gather->is_disordered;
+    if (is_malformed && !gather->is_too_large) { /* else a part is missing, and it is refused */
+        header_release(gather, headers);
+        session_reject(session, frame->hd.stream_id);
+        return;
+    }
     struct grpc_call *call = call_new(session, frame->hd.stream_id, headers);
     int failed =
         nghttp2_session_set_stream_user_data(session->pipe.session, frame->hd.stream_id, call);
     check_that(failed == 0, "%s", nghttp2_strerror(failed));
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+        call_complete(call);
 }
 
 static void
@@ -51,6 +58,17 @@ end_request(struct session *session, const nghttp2_frame *frame)
     struct grpc_call *call = call_of(session->pipe.session, frame->hd.stream_id);
     if (call != NULL)
         call_complete(call);
+}
+
+/* They mean nothing to us. */
+static void
+take_trailers(struct session *session, const nghttp2_frame *frame)
+{
+    bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (is_last && header_end_trailers(&session->headers))
+        end_request(session, frame);
+    else
+        session_reject(session, frame->hd.stream_id);
 }
 
 static void
@@ -84,8 +102,8 @@ on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *user_data)
     case NGHTTP2_HEADERS:
         if (frame->headers.cat == NGHTTP2_HCAT_REQUEST)
             begin_call(session, frame);
-        if (is_end)
-            end_request(session, frame);
+        else
+            take_trailers(session, frame);
         break;
     case NGHTTP2_DATA:
         if (is_end)

@@ -10,25 +10,22 @@
 #include "net/server_inside.h"
 
 #define ENTRY_SIZE  (2 * sizeof(uint16_t))
-#define GATHER_KEEP 4096 /* a larger gather block is given back after its request */
-
-struct entry {
-    struct slice name;
-    struct slice value;
-};
+#define GATHER_KEEP 4096 /* more room is given back after its request */
 
 static const struct slice timeout_name = SLICE_LITERAL("grpc-timeout");
 
 /* ---- gathering ---- */
 
 void
-header_begin(struct header_gather *gather)
+header_begin(struct header_gather *gather, bool is_trailers)
 {
     gather->length = 0;
     gather->count = 0;
     gather->timeout_count = 0;
     gather->timeout_length = 0;
     gather->is_too_large = false;
+    gather->may_be_pseudo = !is_trailers;
+    gather->is_disordered = false;
 }
 
 /* Room for an entry of this size at the end. */
@@ -57,11 +54,23 @@ gather_timeout(struct header_gather *gather, struct slice value)
         memcpy(gather->timeout, value.data, value.length);
 }
 
+/* Pseudo fields come before all others. */
+static void
+keep_order(struct header_gather *gather, struct slice name)
+{
+    bool is_pseudo = name.length > 0 && name.data[0] == ':';
+    if (!is_pseudo)
+        gather->may_be_pseudo = false;
+    else if (!gather->may_be_pseudo)
+        gather->is_disordered = true;
+}
+
 void
 header_add(struct header_gather *gather, struct slice name, struct slice value)
 {
     size_t size = ENTRY_SIZE + name.length + value.length;
     gather->count++;
+    keep_order(gather, name);
     bool fits = gather->count <= HEADER_COUNT_MAX && gather->length + size <= HEADER_BYTES_MAX;
     if (!fits || gather->is_too_large) {
         gather->is_too_large = true;
@@ -78,8 +87,8 @@ header_add(struct header_gather *gather, struct slice name, struct slice value)
 
 /* ---- reading a block ---- */
 
-static bool
-entry_next(struct slice *rest, struct entry *entry)
+bool
+header_next(struct slice *rest, struct header_entry *entry)
 {
     if (rest->length == 0)
         return false;
@@ -97,8 +106,8 @@ struct slice
 header_find(const struct header_block *block, struct slice name)
 {
     struct slice rest = slice_of(block->bytes, block->length);
-    struct entry entry;
-    while (entry_next(&rest, &entry))
+    struct header_entry entry;
+    while (header_next(&rest, &entry))
         if (slice_equal(entry.name, name))
             return entry.value;
     return (struct slice){0};
@@ -109,9 +118,9 @@ header_list(const struct header_block *block, struct arena *arena, size_t *count
 {
     struct grpc_header *headers = arena_zalloc(arena, HEADER_COUNT_MAX, sizeof *headers);
     struct slice rest = slice_of(block->bytes, block->length);
-    struct entry entry;
+    struct header_entry entry;
     *count = 0;
-    while (entry_next(&rest, &entry)) {
+    while (header_next(&rest, &entry)) {
         if (entry.name.length == 0 || entry.name.data[0] == ':')
             continue;
         check(*count < HEADER_COUNT_MAX);
@@ -134,10 +143,10 @@ static bool
 has_duplicate(const struct header_block *block)
 {
     struct slice rest = slice_of(block->bytes, block->length);
-    struct entry entry, other;
-    while (entry_next(&rest, &entry)) {
+    struct header_entry entry, other;
+    while (header_next(&rest, &entry)) {
         struct slice later = rest;
-        while (entry_next(&later, &other))
+        while (header_next(&later, &other))
             if (slice_equal(entry.name, other.name))
                 return true;
     }
@@ -230,7 +239,10 @@ block_new(const struct header_gather *gather, const struct grpc_server *server)
         memcpy(block->bytes, gather->bytes, gather->length);
     block->path = find(block, ":path");
     block->method = service->find(service->context, block->path);
-    block->verdict = judge(block, server->service_name);
+    bool is_request =
+        fields_are_request(slice_of(block->bytes, block->length), &block->body_length);
+    block->verdict = is_request ? judge(block, server->service_name)
+                                : (struct header_verdict){.is_malformed = true};
     return block;
 }
 
@@ -244,6 +256,17 @@ block_forget(struct header_block *block)
         memory_free(block);
 }
 
+/* A large block of bytes is not kept for the next one. */
+static void
+gather_done(struct header_gather *gather)
+{
+    if (gather->room <= GATHER_KEEP)
+        return;
+    memory_free(gather->bytes);
+    gather->bytes = NULL;
+    gather->room = 0;
+}
+
 struct header_block *
 header_end(struct header_gather *gather, const struct grpc_server *server)
 {
@@ -254,14 +277,19 @@ header_end(struct header_gather *gather, const struct grpc_server *server)
             block_forget(gather->cache[HEADER_CACHE_SIZE - 1]);
         cache_put(gather, HEADER_CACHE_SIZE - 1, block);
     }
-    if (gather->room > GATHER_KEEP) {
-        memory_free(gather->bytes);
-        gather->bytes = NULL;
-        gather->room = 0;
-    }
+    gather_done(gather);
     if (block->references++ == 0)
         gather->held += block_size(block);
     return block;
+}
+
+bool
+header_end_trailers(struct header_gather *gather)
+{
+    bool is_good =
+        !gather->is_disordered && fields_are_good(slice_of(gather->bytes, gather->length));
+    gather_done(gather);
+    return is_good;
 }
 
 void

@@ -30,6 +30,7 @@
 #define RUNNERS_MAX        16384           /* fibers with a handler, of all loops together */
 #define UNREAD_ANSWERS_MAX 10000           /* a peer that leaves more unread is not read either */
 #define SPARE_CALLS_MAX    1024            /* kept for reuse, per loop */
+#define RESET_COST         20              /* of a stream that ends so, in patience */
 #define RAPID_RESET_AGE    NS_PER_S        /* a stream reset younger than this costs patience */
 #define PATIENCE_MAX       20000           /* frames that do nothing useful; more means GOAWAY */
 #define PATIENCE_PER_S     10000           /* what comes back per second */
@@ -58,6 +59,7 @@ struct server_metrics {
 
 /* What the headers alone say about a request. */
 struct header_verdict {
+    bool is_malformed;       /* no HTTP/2 even: the stream is reset */
     int http_status;         /* not 200: no gRPC at all, answered with this */
     enum grpc_status status; /* not OK: refused before the body is read */
     const char *message;     /* literal */
@@ -69,7 +71,8 @@ struct header_block {
     unsigned references; /* of calls */
     bool is_cached;
     struct slice path;
-    const void *method; /* of the path; NULL: the service has none */
+    const void *method;  /* of the path; NULL: the service has none */
+    int64_t body_length; /* what they say; -1: nothing */
     struct header_verdict verdict;
     size_t length;
     uint8_t bytes[];
@@ -84,22 +87,39 @@ struct header_gather {
     unsigned count;
     unsigned timeout_count;
     bool is_too_large;
+    bool may_be_pseudo; /* no field came yet that is none */
+    bool is_disordered; /* a pseudo field came too late */
     uint8_t timeout[9]; /* text of grpc-timeout */
     uint8_t timeout_length;
     struct header_block *cache[HEADER_CACHE_SIZE]; /* most recently used first */
 };
 
-void header_begin(struct header_gather *gather);
+struct header_entry {
+    struct slice name;
+    struct slice value;
+};
+
+/* `is_trailers`: not of a request, so that there must not be pseudo fields. */
+void header_begin(struct header_gather *gather, bool is_trailers);
 void header_add(struct header_gather *gather, struct slice name, struct slice value);
 /* The block, new or known, with one more reference. `server`: whose service name rpc-service must
  * be, and which knows methods. */
 struct header_block *header_end(struct header_gather *gather, const struct grpc_server *server);
+/* Were they good trailers? */
+bool header_end_trailers(struct header_gather *gather);
+/* The next of gathered entries; false: there is none. */
+bool header_next(struct slice *rest, struct header_entry *entry);
 struct slice header_find(const struct header_block *block, struct slice name);
 struct grpc_header *header_list(const struct header_block *block, struct arena *arena,
                                 size_t *count);
 /* Takes one reference back. */
 void header_release(struct header_gather *gather, struct header_block *block);
 void header_gather_free(struct header_gather *gather);
+
+/* server_fields.c: may such fields be sent at all, and may they be a request's? `body_length`: what
+ * they say about it, -1: nothing. */
+bool fields_are_good(struct slice fields);
+bool fields_are_request(struct slice fields, int64_t *body_length);
 
 /* --- a session
  * ---------------------------------------------------------------------------------------- */
@@ -199,7 +219,9 @@ void session_pay(struct session *session);
 void session_schedule(struct session *session);
 /* One more frame that did nothing useful. */
 void session_annoy(struct session *session, int64_t cost);
-/* The contrary. */
+/* Resets a stream whose request is malformed. */
+void session_reject(struct session *session, int32_t stream_id);
+/* The contrary of annoying. */
 void session_please(struct session *session, int64_t gain);
 /* The nghttp2 callbacks, server_callbacks.c. */
 void session_set_callbacks(nghttp2_session_callbacks *callbacks);

@@ -57,6 +57,7 @@ session_init(struct session *session, struct server_loop *home, struct socket *s
     nghttp2_option *option = http2_options();
     nghttp2_session_callbacks *callbacks = http2_callbacks();
     nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_http_messaging(option, 1); /* see server_fields.c */
     session_set_callbacks(callbacks);
     int failed = nghttp2_session_server_new3(&session->pipe.session, callbacks, session, option,
                                              http2_memory());
@@ -186,6 +187,15 @@ session_annoy(struct session *session, int64_t cost)
         return;
     count_add(session->home->server->metrics.protocol_errors, 1);
     nghttp2_session_terminate_session(session->pipe.session, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void
+session_reject(struct session *session, int32_t stream_id)
+{
+    count_add(session->home->server->metrics.protocol_errors, 1);
+    session_annoy(session, RESET_COST);
+    nghttp2_submit_rst_stream(session->pipe.session, NGHTTP2_FLAG_NONE, stream_id,
+                              NGHTTP2_PROTOCOL_ERROR);
 }
 
 bool
