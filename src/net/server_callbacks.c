@@ -24,12 +24,11 @@ on_begin_headers(nghttp2_session *http, const nghttp2_frame *frame, void *user_d
 }
 
 static int
-on_header(nghttp2_session *http, const nghttp2_frame *frame, const uint8_t *name,
-          size_t name_length, const uint8_t *value, size_t value_length, uint8_t flags,
-          void *user_data)
+on_header(nghttp2_session *http, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+          nghttp2_rcbuf *value, uint8_t flags, void *user_data)
 {
     struct session *session = user_data;
-    header_add(&session->headers, slice_of(name, name_length), slice_of(value, value_length));
+    header_add(&session->headers, name, value);
     return 0;
 }
 
@@ -203,7 +202,7 @@ void
 session_set_callbacks(nghttp2_session_callbacks *callbacks)
 {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);

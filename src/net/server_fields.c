@@ -1,10 +1,9 @@
-/* server_fields.c - may these header fields be a request's, as far as HTTP/2 itself knows?
+/* server_fields.c - what HTTP/2 and gRPC demand of the header fields of a request.
  *
- * nghttp2 would ask that of every field of every request. But a connection sends the same few
- * header blocks again and again, so it is asked here, once for each distinct one
- * (server_headers.c); which characters may stand in names and values is still said by nghttp2.
- * Whatever is wrong makes the request malformed, and its stream is reset (RFC 9113, 8.1.1). That
- * pseudo fields come first is seen where fields are gathered. */
+ * nghttp2 would check every field of every request. But a connection sends the same few header
+ * blocks again and again, so it is done here, once for each distinct one (server_headers.c); which
+ * characters may stand in names and values is still said by nghttp2. What HTTP/2 forbids makes the
+ * request malformed, and its stream is reset (RFC 9113, 8.1.1). */
 #include <strings.h>
 
 #include "base/text.h"
@@ -70,7 +69,8 @@ is_of_connection(const struct header_entry *entry)
     return slice_equal(entry->name, slice_text("te")) && !is_word(entry->value, "trailers");
 }
 
-bool
+/* As they may be in a request or behind its body. */
+static bool
 fields_are_good(struct slice fields)
 {
     struct header_entry entry;
@@ -84,6 +84,39 @@ fields_are_good(struct slice fields)
 }
 
 /* ---- all together ---- */
+
+static bool
+is_pseudo(const struct header_entry *entry)
+{
+    return entry->name.length > 0 && entry->name.data[0] == ':';
+}
+
+/* Pseudo fields come before all others. */
+static bool
+is_in_order(struct slice fields, unsigned pseudo_count)
+{
+    struct header_entry entry;
+    for (unsigned i = 0; header_next(&fields, &entry); i++)
+        if (i >= pseudo_count && is_pseudo(&entry))
+            return false;
+    return true;
+}
+
+unsigned
+fields_count_pseudo(struct slice fields)
+{
+    struct header_entry entry;
+    unsigned count = 0;
+    while (header_next(&fields, &entry) && is_pseudo(&entry))
+        count++;
+    return count;
+}
+
+bool
+fields_are_trailers(struct slice fields)
+{
+    return is_in_order(fields, 0) && fields_are_good(fields);
+}
 
 /* How often a field is there. */
 static size_t
@@ -133,5 +166,76 @@ fields_are_request(struct slice fields, int64_t *body_length)
     *body_length = -1;
     if (count > 1 || (count == 1 && !text_parse_int64(text, 0, INT64_MAX, body_length)))
         return false;
-    return fields_are_good(fields) && has_good_target(fields);
+    return is_in_order(fields, fields_count_pseudo(fields)) && fields_are_good(fields) &&
+           has_good_target(fields);
+}
+
+/* ---- gRPC ---- */
+
+static struct slice
+find(const struct header_block *block, const char *name)
+{
+    return header_find(block, slice_text(name));
+}
+
+/* At most HEADER_COUNT_MAX entries, once per distinct block: comparing all pairs is cheap enough.
+ */
+static bool
+has_duplicate(const struct header_block *block)
+{
+    struct slice rest = slice_of(block->bytes, block->length);
+    struct header_entry entry, other;
+    while (header_next(&rest, &entry)) {
+        struct slice later = rest;
+        while (header_next(&later, &other))
+            if (slice_equal(entry.name, other.name))
+                return true;
+    }
+    return false;
+}
+
+/* "application/grpc", alone or followed by "+proto", ";charset=..." */
+static bool
+is_grpc_type(struct slice type)
+{
+    struct slice base = slice_text("application/grpc");
+    if (!slice_starts_with(type, base))
+        return false;
+    return type.length == base.length || type.data[base.length] == '+' ||
+           type.data[base.length] == ';';
+}
+
+static bool
+is_proto_or_absent(const struct header_block *block)
+{
+    struct slice type = find(block, "content-type");
+    struct slice encoding = find(block, "rpc-encoding");
+    struct slice plus = slice_text("application/grpc+");
+    if (slice_starts_with(type, plus) &&
+        !slice_starts_with(slice_skip(type, plus.length), slice_text("proto")))
+        return false;
+    return encoding.length == 0 || slice_equal(encoding, slice_text("proto"));
+}
+
+static struct header_verdict
+refusal(enum grpc_status status, const char *message)
+{
+    return (struct header_verdict){.http_status = 200, .status = status, .message = message};
+}
+
+struct header_verdict
+fields_judge(const struct header_block *block, struct slice service_name)
+{
+    if (!slice_equal(find(block, ":method"), slice_text("POST")))
+        return (struct header_verdict){.http_status = 405};
+    if (!is_grpc_type(find(block, "content-type")))
+        return (struct header_verdict){.http_status = 415};
+    if (has_duplicate(block))
+        return refusal(GRPC_INVALID_ARGUMENT, "a request header is given twice");
+    struct slice service = find(block, "rpc-service");
+    if (service.length > 0 && !slice_equal(service, service_name))
+        return refusal(GRPC_UNIMPLEMENTED, "rpc-service names a service that is not here");
+    if (!is_proto_or_absent(block))
+        return refusal(GRPC_UNIMPLEMENTED, "only the encoding proto is supported");
+    return refusal(GRPC_OK, NULL);
 }

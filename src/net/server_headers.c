@@ -1,10 +1,15 @@
 /* server_headers.c - the headers of requests, kept once for all calls that sent the same.
  *
  * The clients of one connection send the same dozen headers with every call; only grpc-timeout
- * differs. So a header block is kept as one piece of bytes with a reference count, the last few of
- * a connection are remembered, and a block that was seen before costs a memcmp: no copy, no check
- * for duplicates, no memory per parked call. What the headers say about admission is found out once
- * per distinct block. */
+ * differs. So a header block is kept as one piece of bytes with a reference count, and the last few
+ * of a connection are remembered with what is known of them: their method, and whether they are
+ * admitted (server_fields.c).
+ *
+ * While fields come in, one known block is the guess: so far it has the same fields. A field that
+ * the peer has in its compression table comes as the same object as the last time, so two pointers
+ * tell that it is the expected one: it is not copied, and its bytes are not even looked at. Where
+ * the guess is wrong another known block may go on so. If none does, the fields are gathered for a
+ * new one. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "net/server_inside.h"
@@ -14,19 +19,32 @@
 
 static const struct slice timeout_name = SLICE_LITERAL("grpc-timeout");
 
-/* ---- gathering ---- */
-
-void
-header_begin(struct header_gather *gather, bool is_trailers)
+static struct slice
+text_of(nghttp2_rcbuf *object)
 {
-    gather->length = 0;
-    gather->count = 0;
-    gather->timeout_count = 0;
-    gather->timeout_length = 0;
-    gather->is_too_large = false;
-    gather->may_be_pseudo = !is_trailers;
-    gather->is_disordered = false;
+    nghttp2_vec text = nghttp2_rcbuf_get_buf(object);
+    return slice_of(text.base, text.len);
 }
+
+/* Keeps an object in place of another. */
+static void
+keep(nghttp2_rcbuf **kept, nghttp2_rcbuf *object)
+{
+    nghttp2_rcbuf_incref(object);
+    if (*kept != NULL)
+        nghttp2_rcbuf_decref(*kept);
+    *kept = object;
+}
+
+/* Where the entry of a field begins. */
+static size_t
+begin_of(const struct header_block *block, unsigned field)
+{
+    check(field <= block->field_count);
+    return field == 0 ? 0 : block->fields[field - 1].end;
+}
+
+/* ---- gathering a new block ---- */
 
 /* Room for an entry of this size at the end. */
 static uint8_t *
@@ -48,41 +66,47 @@ static void
 gather_timeout(struct header_gather *gather, struct slice value)
 {
     size_t room = sizeof gather->timeout;
-    gather->timeout_count++;
+    if (gather->timeout_count++ == 0)
+        gather->timeout_place = gather->field_count;
     gather->timeout_length = (uint8_t)(value.length > room ? 0 : value.length);
     if (gather->timeout_length > 0)
         memcpy(gather->timeout, value.data, value.length);
 }
 
-/* Pseudo fields come before all others. */
 static void
-keep_order(struct header_gather *gather, struct slice name)
-{
-    bool is_pseudo = name.length > 0 && name.data[0] == ':';
-    if (!is_pseudo)
-        gather->may_be_pseudo = false;
-    else if (!gather->may_be_pseudo)
-        gather->is_disordered = true;
-}
-
-void
-header_add(struct header_gather *gather, struct slice name, struct slice value)
+gather_entry(struct header_gather *gather, struct slice name, struct slice value)
 {
     size_t size = ENTRY_SIZE + name.length + value.length;
-    gather->count++;
-    keep_order(gather, name);
-    bool fits = gather->count <= HEADER_COUNT_MAX && gather->length + size <= HEADER_BYTES_MAX;
+    bool fits = gather->field_count + gather->timeout_count < HEADER_COUNT_MAX &&
+                gather->length + size <= HEADER_BYTES_MAX;
     if (!fits || gather->is_too_large) {
         gather->is_too_large = true;
-        return;
-    }
-    if (slice_equal(name, timeout_name)) {
-        gather_timeout(gather, value);
         return;
     }
     uint16_t lengths[2] = {(uint16_t)name.length, (uint16_t)value.length};
     uint8_t *to = mempcpy(gather_room(gather, size), lengths, sizeof lengths);
     memcpy(mempcpy(to, name.data, name.length), value.data, value.length);
+}
+
+/* There is no such block yet: what came so far is what the guess begins with. */
+static void
+gather_guess(struct header_gather *gather)
+{
+    size_t length = gather->guess == NULL ? 0 : begin_of(gather->guess, gather->field_count);
+    if (length > 0)
+        memcpy(gather_room(gather, length), gather->guess->bytes, length);
+    gather->guess = NULL;
+}
+
+/* A large block of bytes is not kept for the next one. */
+static void
+gather_done(struct header_gather *gather)
+{
+    if (gather->room <= GATHER_KEEP)
+        return;
+    memory_free(gather->bytes);
+    gather->bytes = NULL;
+    gather->room = 0;
 }
 
 /* ---- reading a block ---- */
@@ -129,77 +153,116 @@ header_list(const struct header_block *block, struct arena *arena, size_t *count
     return headers;
 }
 
-/* ---- what the headers say ---- */
+/* ---- comparing with known blocks ---- */
 
-static struct slice
-find(const struct header_block *block, const char *name)
+void
+header_begin(struct header_gather *gather, bool is_trailers)
 {
-    return header_find(block, slice_text(name));
+    gather->length = 0;
+    gather->guess = is_trailers ? NULL : gather->cache[0];
+    gather->field_count = 0;
+    gather->timeout_count = 0;
+    gather->timeout_length = 0;
+    gather->is_too_large = false;
 }
 
-/* At most HEADER_COUNT_MAX entries, once per distinct block: comparing all pairs is cheap enough.
- */
+/* Does the block have all that came, and this next? */
 static bool
-has_duplicate(const struct header_block *block)
+goes_on_with(const struct header_block *block, const struct header_gather *gather,
+             const nghttp2_rcbuf *name, const nghttp2_rcbuf *value)
 {
-    struct slice rest = slice_of(block->bytes, block->length);
-    struct header_entry entry, other;
-    while (header_next(&rest, &entry)) {
-        struct slice later = rest;
-        while (header_next(&later, &other))
-            if (slice_equal(entry.name, other.name))
-                return true;
+    unsigned at = gather->field_count;
+    return at < block->field_count && block->fields[at].name == name &&
+           block->fields[at].value == value;
+}
+
+/* The same for objects that it is not known by. */
+static bool
+goes_on_with_text(const struct header_block *block, const struct header_gather *gather,
+                  const struct header_entry *text)
+{
+    if (gather->field_count >= block->field_count)
+        return false;
+    size_t begin = begin_of(block, gather->field_count);
+    struct slice rest = slice_of(block->bytes + begin, block->length - begin);
+    struct header_entry entry;
+    bool is_there = header_next(&rest, &entry);
+    check(is_there);
+    return slice_equal(entry.value, text->value) && slice_equal(entry.name, text->name);
+}
+
+static bool
+begins_as_guess(const struct header_block *block, const struct header_gather *gather)
+{
+    size_t length = begin_of(gather->guess, gather->field_count);
+    return gather->field_count <= block->field_count &&
+           begin_of(block, gather->field_count) == length &&
+           memcmp(block->bytes, gather->guess->bytes, length) == 0;
+}
+
+/* A better guess by the objects of the next field; NULL: none. */
+static struct header_block *
+guess_by_object(const struct header_gather *gather, const nghttp2_rcbuf *name,
+                const nghttp2_rcbuf *value)
+{
+    for (size_t i = 0; i < HEADER_CACHE_SIZE && gather->cache[i] != NULL; i++)
+        if (goes_on_with(gather->cache[i], gather, name, value) &&
+            begins_as_guess(gather->cache[i], gather))
+            return gather->cache[i];
+    return NULL;
+}
+
+/* The same by its text; from now on the block is known by these objects. */
+static struct header_block *
+guess_by_text(const struct header_gather *gather, const struct header_entry *text,
+              nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+    for (size_t i = 0; i < HEADER_CACHE_SIZE && gather->cache[i] != NULL; i++) {
+        struct header_block *block = gather->cache[i];
+        if (!goes_on_with_text(block, gather, text) || !begins_as_guess(block, gather))
+            continue;
+        keep(&block->fields[gather->field_count].name, name);
+        keep(&block->fields[gather->field_count].value, value);
+        return block;
     }
-    return false;
+    return NULL;
 }
 
-/* "application/grpc", alone or followed by "+proto", ";charset=..." */
-static bool
-is_grpc_type(struct slice type)
+/* One of a dozen, as far as known blocks go: the path. */
+static seldom void
+add_unexpected(struct header_gather *gather, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
-    struct slice base = slice_text("application/grpc");
-    if (!slice_starts_with(type, base))
-        return false;
-    return type.length == base.length || type.data[base.length] == '+' ||
-           type.data[base.length] == ';';
+    bool is_new = gather->guess == NULL;
+    struct header_block *better = is_new ? NULL : guess_by_object(gather, name, value);
+    if (better == NULL) {
+        struct header_entry text = {text_of(name), text_of(value)};
+        if (slice_equal(text.name, timeout_name)) {
+            keep(&gather->timeout_name, name);
+            gather_timeout(gather, text.value);
+            return;
+        }
+        better = is_new ? NULL : guess_by_text(gather, &text, name, value);
+        if (better == NULL) {
+            gather_guess(gather);
+            gather_entry(gather, text.name, text.value);
+        }
+    }
+    gather->guess = better;
+    gather->field_count++;
 }
 
-static bool
-is_proto_or_absent(const struct header_block *block)
+void
+header_add(struct header_gather *gather, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
-    struct slice type = find(block, "content-type");
-    struct slice encoding = find(block, "rpc-encoding");
-    struct slice plus = slice_text("application/grpc+");
-    if (slice_starts_with(type, plus) &&
-        !slice_starts_with(slice_skip(type, plus.length), slice_text("proto")))
-        return false;
-    return encoding.length == 0 || slice_equal(encoding, slice_text("proto"));
+    if (name == gather->timeout_name)
+        gather_timeout(gather, text_of(value));
+    else if (gather->guess != NULL && goes_on_with(gather->guess, gather, name, value))
+        gather->field_count++;
+    else
+        add_unexpected(gather, name, value);
 }
 
-static struct header_verdict
-refusal(enum grpc_status status, const char *message)
-{
-    return (struct header_verdict){.http_status = 200, .status = status, .message = message};
-}
-
-static struct header_verdict
-judge(const struct header_block *block, struct slice service_name)
-{
-    if (!slice_equal(find(block, ":method"), slice_text("POST")))
-        return (struct header_verdict){.http_status = 405};
-    if (!is_grpc_type(find(block, "content-type")))
-        return (struct header_verdict){.http_status = 415};
-    if (has_duplicate(block))
-        return refusal(GRPC_INVALID_ARGUMENT, "a request header is given twice");
-    struct slice service = find(block, "rpc-service");
-    if (service.length > 0 && !slice_equal(service, service_name))
-        return refusal(GRPC_UNIMPLEMENTED, "rpc-service names a service that is not here");
-    if (!is_proto_or_absent(block))
-        return refusal(GRPC_UNIMPLEMENTED, "only the encoding proto is supported");
-    return refusal(GRPC_OK, NULL);
-}
-
-/* ---- the cache ---- */
+/* ---- the end of a block ---- */
 
 static void
 cache_put(struct header_gather *gather, size_t place, struct header_block *block)
@@ -208,14 +271,15 @@ cache_put(struct header_gather *gather, size_t place, struct header_block *block
     gather->cache[0] = block;
 }
 
+/* The known block that has these fields and no more; NULL: none. */
 static struct header_block *
 cache_find(struct header_gather *gather)
 {
-    for (size_t i = 0; i < HEADER_CACHE_SIZE; i++) {
+    for (size_t i = 0; i < HEADER_CACHE_SIZE && gather->guess != NULL; i++) {
         struct header_block *block = gather->cache[i];
-        if (block == NULL || block->length != gather->length)
-            continue;
-        if (memcmp(block->bytes, gather->bytes, gather->length) == 0) {
+        bool is_it = block != NULL && block->field_count == gather->field_count &&
+                     (block == gather->guess || begins_as_guess(block, gather));
+        if (is_it) {
             cache_put(gather, i, block);
             return block;
         }
@@ -226,7 +290,22 @@ cache_find(struct header_gather *gather)
 static size_t
 block_size(const struct header_block *block)
 {
-    return sizeof *block + block->length;
+    size_t objects = block->length + block->field_count * sizeof block->fields[0];
+    return sizeof *block + block->length + objects;
+}
+
+/* Where each field ends; by which objects it is known turns out when it comes again. */
+static void
+find_fields(struct header_block *block)
+{
+    struct slice rest = slice_of(block->bytes, block->length);
+    struct header_entry entry;
+    while (header_next(&rest, &entry))
+        block->field_count++;
+    block->fields = memory_zalloc(block->field_count, sizeof block->fields[0]);
+    rest = slice_of(block->bytes, block->length);
+    for (unsigned i = 0; header_next(&rest, &entry); i++)
+        block->fields[i].end = block->length - rest.length;
 }
 
 static struct header_block *
@@ -237,13 +316,28 @@ block_new(const struct header_gather *gather, const struct grpc_server *server)
     *block = (struct header_block){.is_cached = true, .length = gather->length};
     if (gather->length > 0)
         memcpy(block->bytes, gather->bytes, gather->length);
-    block->path = find(block, ":path");
+    find_fields(block);
+    struct slice fields = slice_of(block->bytes, block->length);
+    block->pseudo_count = fields_count_pseudo(fields);
+    block->path = header_find(block, slice_text(":path"));
     block->method = service->find(service->context, block->path);
-    bool is_request =
-        fields_are_request(slice_of(block->bytes, block->length), &block->body_length);
-    block->verdict = is_request ? judge(block, server->service_name)
-                                : (struct header_verdict){.is_malformed = true};
+    block->verdict = fields_are_request(fields, &block->body_length)
+                         ? fields_judge(block, server->service_name)
+                         : (struct header_verdict){.is_malformed = true};
     return block;
+}
+
+static void
+block_free(struct header_block *block)
+{
+    for (unsigned i = 0; i < block->field_count; i++) {
+        if (block->fields[i].name == NULL)
+            continue;
+        nghttp2_rcbuf_decref(block->fields[i].name);
+        nghttp2_rcbuf_decref(block->fields[i].value);
+    }
+    memory_free(block->fields);
+    memory_free(block);
 }
 
 /* Takes the block out of the cache. */
@@ -253,18 +347,7 @@ block_forget(struct header_block *block)
     check(block->is_cached);
     block->is_cached = false;
     if (block->references == 0)
-        memory_free(block);
-}
-
-/* A large block of bytes is not kept for the next one. */
-static void
-gather_done(struct header_gather *gather)
-{
-    if (gather->room <= GATHER_KEEP)
-        return;
-    memory_free(gather->bytes);
-    gather->bytes = NULL;
-    gather->room = 0;
+        block_free(block);
 }
 
 struct header_block *
@@ -272,12 +355,15 @@ header_end(struct header_gather *gather, const struct grpc_server *server)
 {
     struct header_block *block = cache_find(gather);
     if (block == NULL) {
+        gather_guess(gather);
         block = block_new(gather, server);
         if (gather->cache[HEADER_CACHE_SIZE - 1] != NULL)
             block_forget(gather->cache[HEADER_CACHE_SIZE - 1]);
         cache_put(gather, HEADER_CACHE_SIZE - 1, block);
+        gather_done(gather);
     }
-    gather_done(gather);
+    gather->is_disordered =
+        gather->timeout_count > 0 && gather->timeout_place < block->pseudo_count;
     if (block->references++ == 0)
         gather->held += block_size(block);
     return block;
@@ -286,8 +372,7 @@ header_end(struct header_gather *gather, const struct grpc_server *server)
 bool
 header_end_trailers(struct header_gather *gather)
 {
-    bool is_good =
-        !gather->is_disordered && fields_are_good(slice_of(gather->bytes, gather->length));
+    bool is_good = fields_are_trailers(slice_of(gather->bytes, gather->length));
     gather_done(gather);
     return is_good;
 }
@@ -301,7 +386,7 @@ header_release(struct header_gather *gather, struct header_block *block)
     check(gather->held >= block_size(block));
     gather->held -= block_size(block);
     if (!block->is_cached)
-        memory_free(block);
+        block_free(block);
 }
 
 void
@@ -311,6 +396,8 @@ header_gather_free(struct header_gather *gather)
         if (gather->cache[i] != NULL)
             block_forget(gather->cache[i]);
     check(gather->held == 0);
+    if (gather->timeout_name != NULL)
+        nghttp2_rcbuf_decref(gather->timeout_name);
     memory_free(gather->bytes);
     *gather = (struct header_gather){0};
 }

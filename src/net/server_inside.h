@@ -65,6 +65,13 @@ struct header_verdict {
     const char *message;     /* literal */
 };
 
+/* The objects of nghttp2 as which a field came last, NULL: not known yet; and the end of its entry.
+ */
+struct header_field {
+    nghttp2_rcbuf *name, *value;
+    size_t end;
+};
+
 /* Entries { uint16 name length, uint16 value length, name, value }; all but grpc-timeout, which
  * changes with every call. */
 struct header_block {
@@ -74,6 +81,9 @@ struct header_block {
     const void *method;  /* of the path; NULL: the service has none */
     int64_t body_length; /* what they say; -1: nothing */
     struct header_verdict verdict;
+    unsigned pseudo_count; /* of pseudo fields, which come first */
+    unsigned field_count;
+    struct header_field *fields;
     size_t length;
     uint8_t bytes[];
 };
@@ -81,15 +91,17 @@ struct header_block {
 #define HEADER_CACHE_SIZE 8 /* a worker calls about so many methods */
 /* Collects the header block that is just arriving, and remembers the last distinct ones. */
 struct header_gather {
-    uint8_t *bytes;
+    uint8_t *bytes; /* of one that is not known */
     size_t length, room;
-    size_t held; /* bytes of all blocks that calls refer to */
-    unsigned count;
+    size_t held;                /* bytes of all blocks that calls refer to */
+    struct header_block *guess; /* a known one that begins with the fields that came; NULL: none */
+    unsigned field_count;       /* of these, timeouts not among them */
     unsigned timeout_count;
+    unsigned timeout_place; /* how many fields came before the first */
     bool is_too_large;
-    bool may_be_pseudo; /* no field came yet that is none */
-    bool is_disordered; /* a pseudo field came too late */
-    uint8_t timeout[9]; /* text of grpc-timeout */
+    bool is_disordered;          /* it came before a pseudo field */
+    nghttp2_rcbuf *timeout_name; /* as it came last; NULL: never */
+    uint8_t timeout[9];          /* text of grpc-timeout */
     uint8_t timeout_length;
     struct header_block *cache[HEADER_CACHE_SIZE]; /* most recently used first */
 };
@@ -99,9 +111,9 @@ struct header_entry {
     struct slice value;
 };
 
-/* `is_trailers`: not of a request, so that there must not be pseudo fields. */
+/* `is_trailers`: not of a request. */
 void header_begin(struct header_gather *gather, bool is_trailers);
-void header_add(struct header_gather *gather, struct slice name, struct slice value);
+void header_add(struct header_gather *gather, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
 /* The block, new or known, with one more reference. `server`: whose service name rpc-service must
  * be, and which knows methods. */
 struct header_block *header_end(struct header_gather *gather, const struct grpc_server *server);
@@ -116,10 +128,14 @@ struct grpc_header *header_list(const struct header_block *block, struct arena *
 void header_release(struct header_gather *gather, struct header_block *block);
 void header_gather_free(struct header_gather *gather);
 
-/* server_fields.c: may such fields be sent at all, and may they be a request's? `body_length`: what
- * they say about it, -1: nothing. */
-bool fields_are_good(struct slice fields);
+/* server_fields.c: may such fields be a request's, or stand behind its body, as far as HTTP/2
+ * knows? `body_length`: what they say about it, -1: nothing. */
 bool fields_are_request(struct slice fields, int64_t *body_length);
+bool fields_are_trailers(struct slice fields);
+/* How many pseudo fields they begin with. */
+unsigned fields_count_pseudo(struct slice fields);
+/* What gRPC says to them. */
+struct header_verdict fields_judge(const struct header_block *block, struct slice service_name);
 
 /* --- a session
  * ---------------------------------------------------------------------------------------- */
