@@ -126,9 +126,19 @@ header_next(struct slice *rest, struct header_entry *entry)
     return true;
 }
 
+/* One of 64: most names that a block does not have are told by it. */
+static uint64_t
+name_bit(struct slice name)
+{
+    size_t last = name.length == 0 ? 0 : name.data[name.length - 1];
+    return UINT64_C(1) << (name.length * 5 + last) % 64;
+}
+
 struct slice
 header_find(const struct header_block *block, struct slice name)
 {
+    if ((block->name_bits & name_bit(name)) == 0)
+        return (struct slice){0};
     struct slice rest = slice_of(block->bytes, block->length);
     struct header_entry entry;
     while (header_next(&rest, &entry))
@@ -294,7 +304,8 @@ block_size(const struct header_block *block)
     return sizeof *block + block->length + objects;
 }
 
-/* Where each field ends; by which objects it is known turns out when it comes again. */
+/* Where each field ends, and which names there are. By which objects it is known turns out when it
+ * comes again. */
 static void
 find_fields(struct header_block *block)
 {
@@ -304,8 +315,10 @@ find_fields(struct header_block *block)
         block->field_count++;
     block->fields = memory_zalloc(block->field_count, sizeof block->fields[0]);
     rest = slice_of(block->bytes, block->length);
-    for (unsigned i = 0; header_next(&rest, &entry); i++)
+    for (unsigned i = 0; header_next(&rest, &entry); i++) {
         block->fields[i].end = block->length - rest.length;
+        block->name_bits |= name_bit(entry.name);
+    }
 }
 
 static struct header_block *

@@ -84,6 +84,7 @@ struct header_block {
     unsigned pseudo_count; /* of pseudo fields, which come first */
     unsigned field_count;
     struct header_field *fields;
+    uint64_t name_bits; /* of the names of all fields */
     size_t length;
     uint8_t bytes[];
 };
