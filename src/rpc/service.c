@@ -30,6 +30,7 @@ struct method_state {
 /* What belongs to one loop. */
 struct service_loop {
     struct map *series; /* index of the method, name of the domain → struct call_series */
+    const struct call_series **last; /* of each method: the one that was found last */
     struct arena *arena;
 };
 
@@ -149,6 +150,19 @@ new_series(struct service_loop *loop, struct rpc_call *call, const char *domain,
     return series;
 }
 
+static const struct call_series *
+get_series(struct service_loop *loop, struct rpc_call *call, const char *name)
+{
+    size_t length = strlen(name);
+    uint16_t method = (uint16_t)call->state->wire.index;
+    uint8_t *key = arena_alloc(call->arena, length + sizeof method);
+    memcpy(key, &method, sizeof method);
+    memcpy(key + sizeof method, name, length);
+    struct slice bytes = slice_of(key, length + sizeof method);
+    const struct call_series *series = map_get(loop->series, bytes);
+    return series != NULL ? series : new_series(loop, call, name, bytes);
+}
+
 void
 rpc_note_domain(struct rpc_call *call, const char *name)
 {
@@ -161,16 +175,12 @@ rpc_note_domain(struct rpc_call *call, const char *name)
     if (loop->series == NULL) {
         loop->series = map_new();
         loop->arena = arena_new(0);
+        loop->last = arena_zalloc(loop->arena, wire_method_count(), sizeof *loop->last);
     }
-    size_t length = strlen(name);
-    uint16_t method = (uint16_t)call->state->wire.index;
-    uint8_t *key = arena_alloc(call->arena, length + sizeof method);
-    memcpy(key, &method, sizeof method);
-    memcpy(key + sizeof method, name, length);
-    struct slice bytes = slice_of(key, length + sizeof method);
-    call->series = map_get(loop->series, bytes);
-    if (call->series == NULL)
-        call->series = new_series(loop, call, name, bytes);
+    const struct call_series **last = &loop->last[call->state->wire.index];
+    if (*last == NULL || strcmp((*last)->domain, name) != 0)
+        *last = get_series(loop, call, name);
+    call->series = *last;
     counter_add(call->series->requests, 1);
 }
 
