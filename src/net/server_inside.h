@@ -42,7 +42,7 @@
 #define NOTICE_TIMEOUT     (1 * NS_PER_S)  /* between the two GOAWAYs of a graceful end */
 #define PING_ACK_DELAY     (2 * NS_PER_MS) /* of one that nothing else takes along */
 #define REQUEST_ARENA_MAX  4096            /* larger messages grow with what has come */
-#define CALL_ARENA_SIZE    384
+#define CALL_ARENA_SIZE    960   /* and 64 of its own; a poll that waits needs no more */
 #define CALL_ARENA_FREE    1024  /* of an arena, not counted: streams_max bounds it */
 #define SMALL_REQUEST      65536 /* counted, but not refused before the bound itself is reached */
 #define PATIENCE_PER_DATA  2     /* for the two window updates that an answer's frame brings */
