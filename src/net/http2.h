@@ -34,7 +34,14 @@ nghttp2_session_callbacks *http2_callbacks(void);
  * again: NV_ONCE. */
 enum http2_value { NV_LIVES, NV_COPIED, NV_ONCE };
 nghttp2_nv http2_field(const char *name, struct slice value, enum http2_value how);
-/* The same with a name that lives as long as the value (NV_LIVES) or is copied with it. */
+/* A field of two literals, for constants. */
+#define HTTP2_LITERAL(field_name, field_value)                                                     \
+    {                                                                                              \
+        .name = (uint8_t *)(uintptr_t)(field_name), .value = (uint8_t *)(uintptr_t)(field_value),  \
+        .namelen = sizeof(field_name) - 1, .valuelen = sizeof(field_value) - 1,                    \
+        .flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE,                     \
+    }
+/* One with a name that lives as long as the value (NV_LIVES) or is copied with it. */
 nghttp2_nv http2_field_named(struct slice name, struct slice value, enum http2_value how);
 
 struct http2_pipe {

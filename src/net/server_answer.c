@@ -12,7 +12,12 @@
 #include "base/text.h"
 #include "net/server_inside.h"
 
-static const struct slice content_type = SLICE_LITERAL("application/grpc");
+/* What every answer with a message has, before and behind it. nghttp2 only reads them. */
+static const nghttp2_nv message_fields[] = {
+    HTTP2_LITERAL(":status", "200"),
+    HTTP2_LITERAL("content-type", "application/grpc"),
+};
+static const nghttp2_nv message_trailer = HTTP2_LITERAL("grpc-status", "0");
 
 static size_t
 body_size(const struct grpc_call *call)
@@ -34,8 +39,7 @@ answered(struct grpc_call *call, int failed)
 static void
 submit_trailer(nghttp2_session *session, int32_t stream_id)
 {
-    nghttp2_nv trailer = http2_field("grpc-status", slice_text("0"), NV_LIVES);
-    int failed = nghttp2_submit_trailer(session, stream_id, &trailer, 1);
+    int failed = nghttp2_submit_trailer(session, stream_id, &message_trailer, 1);
     check_that(failed == 0, "%s", nghttp2_strerror(failed));
 }
 
@@ -88,13 +92,10 @@ answer_message(struct grpc_call *call, struct slice message)
     check(call->reply_sent == 0 && message.length <= UINT32_MAX);
     call->reply = message;
     call->has_reply = true;
-    nghttp2_nv fields[] = {
-        http2_field(":status", slice_text("200"), NV_LIVES),
-        http2_field("content-type", content_type, NV_LIVES),
-    };
     nghttp2_data_provider provider = {.source.ptr = call, .read_callback = answer_read};
-    answered(call, nghttp2_submit_response(call->session->pipe.session, call->stream_id, fields,
-                                           array_length(fields), &provider));
+    answered(call,
+             nghttp2_submit_response(call->session->pipe.session, call->stream_id, message_fields,
+                                     array_length(message_fields), &provider));
 }
 
 /* ---- failure ---- */
@@ -106,10 +107,8 @@ answer_status(struct grpc_call *call, int status, const char *message, const cha
     /* The call's own arena may be in use by its handler, on another thread. */
     scoped(arena_drop) struct arena *arena = arena_new(512);
     struct slice text = grpc_message_clean(message, arena);
-    nghttp2_nv fields[5];
-    size_t count = 0;
-    fields[count++] = http2_field(":status", slice_text("200"), NV_LIVES);
-    fields[count++] = http2_field("content-type", content_type, NV_LIVES);
+    nghttp2_nv fields[5] = {message_fields[0], message_fields[1]};
+    size_t count = array_length(message_fields);
     fields[count++] =
         http2_field("grpc-status", slice_text(arena_format(arena, "%d", status)), NV_COPIED);
     if (text.length > 0)
