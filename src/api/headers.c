@@ -267,11 +267,12 @@ struct error *
 api_admit(struct rpc_call *call)
 {
     const struct api *api = api_of(call);
-    if (is_about_server(rpc_path(call)))
-        return NULL;
-    if (atomic_load_explicit(&api->is_draining, memory_order_relaxed))
-        return error_new(call->arena, ERR_INTERNAL, "Shutting down");
     struct dynamic_filter filter = DYNAMIC_NO_FILTER;
+    bool is_draining = atomic_load_explicit(&api->is_draining, memory_order_relaxed);
     bool is_checked = dynamic_flag(api->options.dynamic, DYNAMIC_CLIENT_VERSION_CHECK, &filter);
-    return is_checked ? check_client_version(call) : NULL;
+    if ((!is_draining && !is_checked) || is_about_server(rpc_path(call)))
+        return NULL;
+    if (is_draining)
+        return error_new(call->arena, ERR_INTERNAL, "Shutting down");
+    return check_client_version(call);
 }
