@@ -126,20 +126,28 @@ header_next(struct slice *rest, struct header_entry *entry)
     return true;
 }
 
-/* One of 64: most names that a block does not have are told by it. */
-static uint64_t
-name_bit(struct slice name)
+/* Of HEADER_PLACES, where a name is looked for first. */
+static size_t
+place_of(struct slice name)
 {
     size_t last = name.length == 0 ? 0 : name.data[name.length - 1];
-    return UINT64_C(1) << (name.length * 5 + last) % 64;
+    return (name.length * 5 + last) % HEADER_PLACES;
+}
+
+/* The entry of a field and those behind it. */
+static struct slice
+entries_from(const struct header_block *block, unsigned field)
+{
+    return slice_skip(slice_of(block->bytes, block->length), begin_of(block, field));
 }
 
 struct slice
 header_find(const struct header_block *block, struct slice name)
 {
-    if ((block->name_bits & name_bit(name)) == 0)
+    unsigned first = block->places[place_of(name)];
+    if (first == 0)
         return (struct slice){0};
-    struct slice rest = slice_of(block->bytes, block->length);
+    struct slice rest = entries_from(block, first - 1);
     struct header_entry entry;
     while (header_next(&rest, &entry))
         if (slice_equal(entry.name, name))
@@ -193,8 +201,7 @@ goes_on_with_text(const struct header_block *block, const struct header_gather *
 {
     if (gather->field_count >= block->field_count)
         return false;
-    size_t begin = begin_of(block, gather->field_count);
-    struct slice rest = slice_of(block->bytes + begin, block->length - begin);
+    struct slice rest = entries_from(block, gather->field_count);
     struct header_entry entry;
     bool is_there = header_next(&rest, &entry);
     check(is_there);
@@ -304,7 +311,7 @@ block_size(const struct header_block *block)
     return sizeof *block + block->length + objects;
 }
 
-/* Where each field ends, and which names there are. By which objects it is known turns out when it
+/* Where each field ends, and where names are found. By which objects it is known turns out when it
  * comes again. */
 static void
 find_fields(struct header_block *block)
@@ -316,8 +323,10 @@ find_fields(struct header_block *block)
     block->fields = memory_zalloc(block->field_count, sizeof block->fields[0]);
     rest = slice_of(block->bytes, block->length);
     for (unsigned i = 0; header_next(&rest, &entry); i++) {
+        uint8_t *place = &block->places[place_of(entry.name)];
         block->fields[i].end = block->length - rest.length;
-        block->name_bits |= name_bit(entry.name);
+        if (*place == 0)
+            *place = (uint8_t)(i + 1);
     }
 }
 

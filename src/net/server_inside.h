@@ -26,6 +26,7 @@
 /* Bounds that nobody needs to configure. */
 #define HEADER_BYTES_MAX   65536 /* names and values of one request */
 #define HEADER_COUNT_MAX   128
+#define HEADER_PLACES      64   /* of names in a block */
 #define HANDLERS_MAX       4096 /* of one connection at a time, those of cancelled calls included */
 #define RUNNERS_MAX        16384           /* fibers with a handler, of all loops together */
 #define UNREAD_ANSWERS_MAX 10000           /* a peer that leaves more unread is not read either */
@@ -42,8 +43,8 @@
 #define NOTICE_TIMEOUT     (1 * NS_PER_S)  /* between the two GOAWAYs of a graceful end */
 #define PING_ACK_DELAY     (2 * NS_PER_MS) /* of one that nothing else takes along */
 #define REQUEST_ARENA_MAX  4096            /* larger messages grow with what has come */
-#define CALL_ARENA_SIZE    960   /* and 64 of its own; a poll that waits needs no more */
-#define CALL_ARENA_FREE    1024  /* of an arena, not counted: streams_max bounds it */
+#define CALL_ARENA_SIZE    960             /* and 64 of its own; a poll that waits needs no more */
+#define CALL_ARENA_FREE    1024            /* of an arena, not counted: streams_max bounds it */
 #define SMALL_REQUEST      65536 /* counted, but not refused before the bound itself is reached */
 #define PATIENCE_PER_DATA  2     /* for the two window updates that an answer's frame brings */
 #define WORTHY_DATA        512   /* smaller DATA frames of ours earn no patience */
@@ -84,7 +85,7 @@ struct header_block {
     unsigned pseudo_count; /* of pseudo fields, which come first */
     unsigned field_count;
     struct header_field *fields;
-    uint64_t name_bits; /* of the names of all fields */
+    uint8_t places[HEADER_PLACES]; /* first field whose name belongs there, from 1; 0: none */
     size_t length;
     uint8_t bytes[];
 };
