@@ -27,42 +27,45 @@ put(struct json_writer *writer, const void *bytes, size_t count)
     writer->end = mempcpy(writer->end, bytes, count);
 }
 
+static inline void
+put_byte(struct json_writer *writer, char byte)
+{
+    check((size_t)(writer->end - writer->bytes) < writer->room);
+    *writer->end++ = (uint8_t)byte;
+}
+
 static void
 put_name(struct json_writer *writer, const char *name)
 {
     if (writer->end - writer->bytes > 1)
-        put(writer, ",", 1);
-    put(writer, "\"", 1);
+        put_byte(writer, ',');
+    put_byte(writer, '"');
     put(writer, name, strlen(name));
-    put(writer, "\":", 2);
+    put_byte(writer, '"');
+    put_byte(writer, ':');
 }
 
-/* Bytes of `text` that are written as they are. Go escapes what HTML or scripts could take for
- * theirs too. */
-static bool
-is_plain(const char *text)
-{
-    switch ((uint8_t)*text) {
-    case '"':
-    case '\\':
-    case '<':
-    case '>':
-    case '&':
-        return false;
-    case 0xe2: /* so begin U+2028 and U+2029 */
-        return strncmp(text, "\u2028", 3) != 0 && strncmp(text, "\u2029", 3) != 0;
-    default:
-        return (uint8_t)*text >= 0x20;
-    }
-}
+/* Bytes that are not written as they are, or at least not always. Go escapes what HTML or scripts
+ * could take for theirs, too. */
+static const bool is_special[256] = {
+    [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, ['<'] = true,
+    ['>'] = true,        ['&'] = true, [0xe2] = true, /* so begin U+2028 and U+2029 */
+};
 
+/* Bytes of `text` that are written as they are. */
 static size_t
 plain_length(const char *text)
 {
     size_t count = 0;
-    while (is_plain(text + count))
+    for (;;) {
+        while (!is_special[(uint8_t)text[count]])
+            count++;
+        bool is_other = (uint8_t)text[count] == 0xe2 && strncmp(text + count, "\u2028", 3) != 0 &&
+                        strncmp(text + count, "\u2029", 3) != 0;
+        if (!is_other)
+            return count;
         count++;
-    return count;
+    }
 }
 
 /* The escaped form of the character that `text` begins with; its bytes. */
@@ -94,7 +97,7 @@ put_escaped(struct json_writer *writer, const char *text)
 static void
 put_text(struct json_writer *writer, const char *value)
 {
-    put(writer, "\"", 1);
+    put_byte(writer, '"');
     while (*value != '\0') {
         size_t count = plain_length(value);
         put(writer, value, count);
@@ -102,7 +105,7 @@ put_text(struct json_writer *writer, const char *value)
         if (*value != '\0')
             value += put_escaped(writer, value);
     }
-    put(writer, "\"", 1);
+    put_byte(writer, '"');
 }
 
 void
