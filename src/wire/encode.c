@@ -14,8 +14,9 @@
 #include "wire/message.h"
 #include "wire/types.h"
 
-#define ROOM_FIRST ((size_t)64) /* a guess: usually there is much more at the end of the arena */
-#define HEADER_MAX ((size_t)16) /* a tag and a number, which may be a length */
+#define ROOM_FIRST ((size_t)64)   /* a guess: usually there is much more at the end of the arena */
+#define ROOM_AHEAD ((size_t)1024) /* for what stands before a payload: it is not moved for that */
+#define HEADER_MAX ((size_t)16)   /* a tag and a number, which may be a length */
 
 struct writer {
     struct arena *arena;
@@ -33,7 +34,7 @@ writer_grow(struct writer *writer, const uint8_t *at, size_t size)
     struct arena_room old = writer->room;
     check(at >= old.start && at <= old.end);
     size_t written = (size_t)(old.end - at);
-    writer->room = arena_open_room(writer->arena, size + 2 * written + ROOM_FIRST);
+    writer->room = arena_open_room(writer->arena, size + 2 * written + ROOM_AHEAD);
     uint8_t *moved = writer->room.end - written;
     memcpy(moved, at, written);
     arena_close_room(old, old.end);
