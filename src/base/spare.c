@@ -21,7 +21,7 @@
 #define SPARE_SIZES (SMALL_SIZES + (LARGE_MAX - SMALL_MAX) / LARGE_STEP)
 /* How many are kept of a size, per thread. */
 #define SMALL_KEPT 32
-#define LARGE_KEPT 8
+#define LARGE_KEPT 31
 
 /* The beginning of a spare block. */
 struct spare {

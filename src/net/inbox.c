@@ -56,6 +56,20 @@ next_room(const struct inbox *inbox, size_t wanted)
     return room < inbox->length ? room : inbox->length;
 }
 
+/* Into a block of its own. */
+static void
+move(struct inbox *inbox, size_t room)
+{
+    uint8_t *bytes = memory_take(room);
+    if (inbox->received > 0)
+        memcpy(bytes, inbox->bytes, inbox->received);
+    if (inbox->is_owned)
+        memory_give(inbox->bytes, inbox->room);
+    inbox->bytes = bytes;
+    inbox->room = room;
+    inbox->is_owned = true;
+}
+
 static void
 reserve(struct inbox *inbox, size_t wanted, size_t arena_max, struct arena *arena)
 {
@@ -68,9 +82,7 @@ reserve(struct inbox *inbox, size_t wanted, size_t arena_max, struct arena *aren
         inbox->bytes = arena_alloc(arena, inbox->room);
         return;
     }
-    inbox->room = next_room(inbox, wanted);
-    inbox->bytes = memory_realloc(inbox->bytes, inbox->room);
-    inbox->is_owned = true;
+    move(inbox, next_room(inbox, wanted));
 }
 
 enum inbox_verdict
@@ -121,6 +133,6 @@ void
 inbox_clear(struct inbox *inbox)
 {
     if (inbox->is_owned)
-        memory_free(inbox->bytes);
+        memory_give(inbox->bytes, inbox->room);
     *inbox = (struct inbox){0};
 }

@@ -58,7 +58,7 @@ drop_oldest(struct recent *recent, struct recent_branch *branch)
     check(branch->bytes >= weight && recent->bytes >= weight); /* 3 */
     branch->bytes -= weight;
     recent->bytes -= weight;
-    memory_free(batch);
+    memory_give(batch, weight);
 }
 
 static void
@@ -107,7 +107,7 @@ static void
 add_batch(struct recent *recent, struct recent_branch *branch, const struct history_node *node,
           ticket_t ticket)
 {
-    struct recent_batch *batch = memory_alloc(sizeof *batch + node->events.length);
+    struct recent_batch *batch = memory_take(BATCH_WEIGHT + node->events.length);
     batch->ticket = ticket;
     batch->node = *node;
     batch->node.events = slice_of((uint8_t *)(batch + 1), node->events.length);
