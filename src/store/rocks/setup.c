@@ -133,8 +133,11 @@ set_levels(rocksdb_options_t *options)
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
     rocksdb_options_set_max_bytes_for_level_base(options, 4 * MEMTABLE_BYTES_BEST);
     rocksdb_options_set_target_file_size_base(options, MEMTABLE_BYTES_BEST);
+    /* Every table of level 0 overlaps all of the level below, which is written anew with them: half
+     * as often with 8 of them as with 4, a fifth less CPU for compaction (16 KB payloads, 1.4 GB).
+     * A row that is not there costs a filter more per table, not to be seen in a workflow's CPU. */
+    rocksdb_options_set_level0_file_num_compaction_trigger(options, 8);
     /* Commits slow down late and stop very late: level 0 may hold what minutes of load flush. */
-    rocksdb_options_set_level0_file_num_compaction_trigger(options, 4);
     rocksdb_options_set_level0_slowdown_writes_trigger(options, 24);
     rocksdb_options_set_level0_stop_writes_trigger(options, 48);
 }
