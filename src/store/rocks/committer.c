@@ -25,10 +25,7 @@
 /* A group ends here: a batch is copied into the log whole, and whoever waits first should not wait
  * for megabytes. */
 #define GROUP_BYTES_MAX (4U << 20)
-/* A larger group grows the log itself. Zeros for it would be written in its own sync or in the one
- * before, and cost more than the change of a size that they save. */
-#define GROUP_BYTES_AHEAD (256U << 10)
-#define TRY_AGAIN         "Operation failed. Try again." /* how RocksDB begins that refusal */
+#define TRY_AGAIN       "Operation failed. Try again." /* how RocksDB begins that refusal */
 
 _Static_assert(FAMILY_COUNT == 2, "see invariant 4");
 
@@ -248,17 +245,6 @@ switch_memtables(struct rocks *rocks, char **failure)
     return *failure == NULL;
 }
 
-/* Zeros for a group of this size, if they pay. What is there already it uses. */
-static void
-lay_runway(struct rocks *rocks, size_t size)
-{
-    size_t *left = &rocks->committer.runway;
-    if (size <= GROUP_BYTES_AHEAD || size < *left)
-        runway_begin(rocks, size);
-    else
-        *left = 0;
-}
-
 /* Writes and syncs the batch. False: see *failure. */
 static bool
 group_write(struct rocks *rocks, char **failure)
@@ -270,7 +256,7 @@ group_write(struct rocks *rocks, char **failure)
         return false;
     size_t size;
     rocksdb_writebatch_data(rocks->committer.batch, &size);
-    lay_runway(rocks, size);
+    runway_begin(rocks, size);
     rocksdb_write(rocks->db, rocks->committer.durable, rocks->committer.batch, failure);
     runway_end(rocks);
     int64_t taken = stopwatch() - start;

@@ -34,6 +34,8 @@
 #define RUNWAY_BYTES                                                                               \
     (1U << 20) /* seldom enough to find the log anew, short enough for one sync                    \
                 */
+#define GROUP_BYTES_MAX                                                                            \
+    (RUNWAY_BYTES / 4) /* zeros for a larger group cost more than the change of size they save */
 #define PIECE_BYTES (64U << 10)
 #define NAME_ROOM   32
 
@@ -88,6 +90,10 @@ runway_begin(struct rocks *rocks, size_t bytes)
 {
     size_t *left = &rocks->committer.runway;
     check(bytes > 0);
+    if (bytes >= *left && bytes > GROUP_BYTES_MAX) {
+        *left = 0; /* it uses what is there and makes the file grow */
+        return;
+    }
     if (bytes >= *left) {
         atomic_store(&rocks->is_laying, true);
         if (atomic_load(&rocks->copies) == 0)
