@@ -5,6 +5,10 @@
  * may be taken by one thread and given back by another. What is above the bound goes to malloc, and
  * so does everything when the thread ends.
  *
+ * The stacks are arrays beside the blocks, not links in them: who takes a block that has left the
+ * cache meanwhile is about to write to it, and a write does not wait for memory as a look at its
+ * link would.
+ *
  * Nothing is kept under AddressSanitizer, which must see blocks go, and never a block of a heap. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,25 +20,19 @@
 #define SMALL_STEP  ((size_t)64)
 #define SMALL_MAX   ((size_t)8192)
 #define LARGE_STEP  ((size_t)4096)
-#define LARGE_MAX   ((size_t)65536) /* larger ones are not kept */
-#define SMALL_SIZES (SMALL_MAX / SMALL_STEP)
+#define LARGE_MAX   ((size_t)65536)              /* larger ones are not kept */
+#define SMALL_SIZES (SMALL_MAX / SMALL_STEP + 1) /* the first is no bytes */
 #define SPARE_SIZES (SMALL_SIZES + (LARGE_MAX - SMALL_MAX) / LARGE_STEP)
 /* How many are kept of a size, per thread. */
-#define SMALL_KEPT 32
-#define LARGE_KEPT 31
-
-/* The beginning of a spare block. */
-struct spare {
-    struct spare *next;
-};
+#define SPARES_KEPT 31
 
 struct spares {
-    struct spare *first;
     unsigned count;
+    void *blocks[SPARES_KEPT];
 };
 
-static _Thread_local struct spares spares[SPARE_SIZES];
-static _Thread_local bool is_end_watched; /* of this thread */
+/* For each size; NULL until the thread gives its first block back. */
+static _Thread_local struct spares *spares;
 
 /* tidy: allow global - the way in which POSIX says that a thread ends */
 static struct {
@@ -48,14 +46,11 @@ static void
 free_spares(void *argument)
 {
     struct spares *all = argument;
-    for (size_t i = 0; i < SPARE_SIZES; i++) {
-        for (struct spare *spare = all[i].first, *next; spare != NULL; spare = next) {
-            next = spare->next;
-            memory_free(spare);
-        }
-        all[i] = (struct spares){0};
-    }
-    is_end_watched = false; /* should another library give a block back after this */
+    for (size_t i = 0; i < SPARE_SIZES; i++)
+        for (unsigned j = 0; j < all[i].count; j++)
+            free(all[i].blocks[j]);
+    free(all);
+    spares = NULL; /* should another library give a block back after this */
 }
 
 static void
@@ -66,12 +61,13 @@ make_key(void)
 }
 
 static seldom void
-watch_end(void)
+make_spares(void)
 {
     pthread_once(&thread_end.once, make_key);
+    spares = calloc(SPARE_SIZES, sizeof *spares);
+    check(spares != NULL);
     int failed = pthread_setspecific(thread_end.key, spares);
     check(failed == 0);
-    is_end_watched = true;
 }
 
 /* ---- blocks ---- */
@@ -81,22 +77,15 @@ static size_t
 index_of(size_t size)
 {
     if (size <= SMALL_MAX)
-        return size == 0 ? 0 : (size - 1) / SMALL_STEP;
+        return (size + SMALL_STEP - 1) / SMALL_STEP;
     return SMALL_SIZES + (size - SMALL_MAX - 1) / LARGE_STEP;
-}
-
-static bool
-has_room(size_t index)
-{
-    unsigned most = index < SMALL_SIZES ? SMALL_KEPT : LARGE_KEPT;
-    return index < SPARE_SIZES && !IS_ADDRESS_SANITIZED && spares[index].count < most;
 }
 
 /* The size of all blocks there. */
 static size_t
 size_at(size_t index)
 {
-    return index < SMALL_SIZES ? (index + 1) * SMALL_STEP
+    return index < SMALL_SIZES ? index * SMALL_STEP
                                : SMALL_MAX + (index + 1 - SMALL_SIZES) * LARGE_STEP;
 }
 
@@ -114,28 +103,28 @@ memory_take(size_t size)
     if (heap_selected() != NULL)
         return memory_alloc(size);
     size_t index = index_of(size);
-    if (index >= SPARE_SIZES || spares[index].first == NULL)
+    if (index >= SPARE_SIZES || spares == NULL || spares[index].count == 0)
         return take_new(size, index);
-    struct spare *spare = spares[index].first;
-    check(spares[index].count > 0);
-    spares[index].first = spare->next;
-    spares[index].count--;
-    return spare;
+    struct spares *same = &spares[index];
+    check(same->count <= SPARES_KEPT);
+    return same->blocks[--same->count];
 }
 
 void
 memory_give(void *block, size_t size)
 {
-    bool is_tracked = heap_has(block);
+    check(block != NULL);
     size_t index = index_of(size);
-    if (is_tracked || !has_room(index)) {
+    if (IS_ADDRESS_SANITIZED || index >= SPARE_SIZES || heap_has(block)) {
         memory_free(block);
         return;
     }
-    if (!is_end_watched)
-        watch_end();
-    struct spare *spare = block;
-    spare->next = spares[index].first;
-    spares[index].first = spare;
-    spares[index].count++;
+    if (spares == NULL)
+        make_spares();
+    struct spares *same = &spares[index];
+    if (same->count == SPARES_KEPT) {
+        memory_free(block);
+        return;
+    }
+    same->blocks[same->count++] = block;
 }
