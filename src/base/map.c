@@ -209,15 +209,19 @@ static void *
 put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *value)
 {
     check(value != NULL);
-    struct entry *found = find(map, hash, key);
-    if (found != NULL) {
+    if (map->capacity == 0)
+        make_room(map);
+    uint32_t slot = find_slot(map, hash, key);
+    if (map->slots[slot].number != 0) {
+        struct entry *found = &map->entries[map->slots[slot].number - 1];
         void *before = found->value;
         found->value = value;
         return before;
     }
-    if (map->used == map->capacity)
+    if (map->used == map->capacity) {
         make_room(map);
-    uint32_t slot = find_slot(map, hash, key);
+        slot = find_slot(map, hash, key);
+    }
     check(map->slots[slot].number == 0 && map->used < map->capacity);
     map->entries[map->used] =
         (struct entry){.hash = hash, .number = number, .key = key_copy(key), .value = value};
@@ -229,10 +233,13 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
 static void *
 take(struct map *map, uint64_t hash, struct slice key)
 {
-    struct entry *entry = find(map, hash, key);
-    if (entry == NULL)
+    if (map->capacity == 0)
         return NULL;
-    close_slot(map, find_slot(map, hash, key));
+    uint32_t slot = find_slot(map, hash, key);
+    if (map->slots[slot].number == 0)
+        return NULL;
+    struct entry *entry = &map->entries[map->slots[slot].number - 1];
+    close_slot(map, slot);
     void *value = entry->value;
     memory_free((void *)entry->key.data);
     *entry = (struct entry){0};
