@@ -106,7 +106,7 @@ commit_new(struct store *store, const struct batch *batch, uint64_t guard_expect
     size_t steps_size = batch->count * sizeof(struct step_head) + batch->bytes;
     size_t size = sizeof(struct commit) + key.length + name.length + steps_size;
 
-    struct commit *commit = memory_alloc(size);
+    struct commit *commit = memory_take(size);
     uint8_t *place = (uint8_t *)(commit + 1);
     *commit = (struct commit){.store = store, .partition = batch->partition, .bytes = size};
     list_init(&commit->letter.node);

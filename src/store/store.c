@@ -171,7 +171,7 @@ commit_settle(struct commit *commit)
     size_t before = atomic_fetch_sub(&store->queued_bytes, commit->bytes);
     check(before >= commit->bytes);
     meter_commit(store, commit);
-    memory_free(commit);
+    memory_give(commit, commit->bytes);
     store_leave(store);
 }
 

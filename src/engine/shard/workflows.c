@@ -304,9 +304,8 @@ workflow_load_run(struct tenure *tenure, struct workflow *workflow, const char *
 struct aftermath *
 workflow_add_aftermath(struct tenure *tenure, struct workflow *workflow, ticket_t ticket)
 {
-    struct aftermath *aftermath = memory_zalloc(1, sizeof *aftermath);
-    aftermath->ticket = ticket;
-    aftermath->workflow = workflow;
+    struct aftermath *aftermath = memory_take(sizeof *aftermath);
+    *aftermath = (struct aftermath){.ticket = ticket, .workflow = workflow};
     workflow_pin(workflow);
     workflow->newest = ticket;
     list_push_back(&tenure->workflows.undurable, &aftermath->node);
@@ -378,7 +377,7 @@ aftermath_done(struct tenure *tenure, struct aftermath *aftermath)
     if (aftermath->workflow->lock.owner == NULL)
         workflow_trim_runs(tenure, aftermath->workflow);
     workflow_unpin(tenure, aftermath->workflow);
-    memory_free(aftermath);
+    memory_give(aftermath, sizeof *aftermath);
 }
 
 void
@@ -400,7 +399,7 @@ workflows_free(struct tenure *tenure)
     for (struct list *node; (node = list_pop_front(&workflows->undurable)) != NULL;) {
         struct aftermath *aftermath = list_entry(node, struct aftermath, node);
         workflow_unpin(tenure, aftermath->workflow);
-        memory_free(aftermath);
+        memory_give(aftermath, sizeof *aftermath);
     }
     size_t cursor = 0;
     void *value;
