@@ -44,7 +44,7 @@ struct map {
 };
 
 struct map64 {
-    struct map map;
+    struct map map; /* alone, so that a pointer to it is one to the map, NULL too */
 };
 
 /* ---- hashes ---- */
@@ -128,7 +128,7 @@ find_slot(const struct map *map, uint64_t hash, struct slice key)
 static struct entry *
 find(const struct map *map, uint64_t hash, struct slice key)
 {
-    if (map->capacity == 0)
+    if (map == NULL || map->capacity == 0)
         return NULL;
     uint32_t slot = find_slot(map, hash, key);
     return map->slots[slot].number == 0 ? NULL : &map->entries[map->slots[slot].number - 1];
@@ -233,7 +233,7 @@ put(struct map *map, uint64_t hash, uint64_t number, struct slice key, void *val
 static void *
 take(struct map *map, uint64_t hash, struct slice key)
 {
-    if (map->capacity == 0)
+    if (map == NULL || map->capacity == 0)
         return NULL;
     uint32_t slot = find_slot(map, hash, key);
     if (map->slots[slot].number == 0)
@@ -253,6 +253,8 @@ take(struct map *map, uint64_t hash, struct slice key)
 static const struct entry *
 next(const struct map *map, size_t *cursor)
 {
+    if (map == NULL)
+        return NULL;
     if (*cursor < map->first)
         *cursor = map->first;
     for (; *cursor < map->used; (*cursor)++)
@@ -291,12 +293,13 @@ map_free(struct map *map)
 size_t
 map_count(const struct map *map)
 {
-    return map->live;
+    return map == NULL ? 0 : map->live;
 }
 
 void *
 map_put(struct map *map, struct slice key, void *value)
 {
+    check(map != NULL);
     return put(map, map_hash(key), 0, key, value);
 }
 
@@ -348,32 +351,33 @@ map64_free(struct map64 *map)
 size_t
 map64_count(const struct map64 *map)
 {
-    return map->map.live;
+    return map_count((const struct map *)map);
 }
 
 void *
 map64_put(struct map64 *map, uint64_t key, void *value)
 {
+    check(map != NULL);
     return put(&map->map, number_hash(key), key, (struct slice){0}, value);
 }
 
 void *
 map64_get(const struct map64 *map, uint64_t key)
 {
-    const struct entry *entry = find(&map->map, number_hash(key), (struct slice){0});
+    const struct entry *entry = find((const struct map *)map, number_hash(key), (struct slice){0});
     return entry == NULL ? NULL : entry->value;
 }
 
 void *
 map64_remove(struct map64 *map, uint64_t key)
 {
-    return take(&map->map, number_hash(key), (struct slice){0});
+    return take((struct map *)map, number_hash(key), (struct slice){0});
 }
 
 bool
 map64_next(const struct map64 *map, size_t *cursor, uint64_t *key, void **value)
 {
-    const struct entry *entry = next(&map->map, cursor);
+    const struct entry *entry = next((const struct map *)map, cursor);
     if (entry == NULL)
         return false;
     if (key != NULL)

@@ -150,6 +150,17 @@ TEST(map, keys_are_copied_and_the_empty_key_is_a_key)
     map_free(NULL);
 }
 
+TEST(map, no_map_at_all_is_an_empty_one)
+{
+    size_t cursor = 0;
+    EXPECT_EQ(map_count(NULL) + map64_count(NULL), 0);
+    EXPECT(map_get(NULL, slice_text("key")) == NULL && map64_get(NULL, 1) == NULL);
+    EXPECT(map_remove(NULL, slice_text("key")) == NULL && map64_remove(NULL, 1) == NULL);
+    EXPECT(!map_next(NULL, &cursor, NULL, NULL) && !map64_next(NULL, &cursor, NULL, NULL));
+    map_free(NULL);
+    map64_free(NULL);
+}
+
 /* Numbers are told apart by their hashes alone: no two may share one. */
 TEST(map, numbers_that_differ_in_any_two_bits_are_different_keys)
 {

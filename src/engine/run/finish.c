@@ -219,14 +219,18 @@ note_activities(struct mutation *mutation, struct effects *effects)
 
 /* ---- outbox ---- */
 
-/* Each row that was dropped, once. */
+/* Each row that was dropped, once; NULL: none was. */
 static struct map64 *
 collect_dropped(struct mutation *mutation)
 {
-    struct map64 *dropped = map64_new();
-    for (size_t i = 0; i < mutation->rows.count; i++)
-        if (mutation->rows.items[i].transfer == NULL)
-            map64_put(dropped, mutation->rows.items[i].row, mutation);
+    struct map64 *dropped = NULL;
+    for (size_t i = 0; i < mutation->rows.count; i++) {
+        if (mutation->rows.items[i].transfer != NULL)
+            continue;
+        if (dropped == NULL)
+            dropped = map64_new();
+        map64_put(dropped, mutation->rows.items[i].row, mutation);
+    }
     return dropped;
 }
 
@@ -410,7 +414,7 @@ put_records(struct mutation *mutation, struct batch *batch)
     if (mutation->journal.count == 0)
         return;
     aboard_settle(mutation);
-    struct map *seen = map_new();
+    struct map *seen = NULL;
     for (size_t i = 0; i < mutation->journal.count; i++) {
         const struct change *change = &mutation->journal.items[i];
         const ProtobufCMessage *record =
@@ -419,6 +423,8 @@ put_records(struct mutation *mutation, struct batch *batch)
             run_check_record(run, change->kind, record);
         if (is_aboard(change, aboard_before, run->aboard, record))
             continue;
+        if (seen == NULL)
+            seen = map_new();
         struct slice key = change_key(mutation, change);
         if (map_put(seen, key, mutation) != NULL)
             continue;

@@ -9,6 +9,26 @@
 #include "engine/run/inside.h"
 
 static void *
+number_set(struct map64 **map, uint64_t number, void *record)
+{
+    if (record == NULL)
+        return map64_remove(*map, number);
+    if (*map == NULL)
+        *map = map64_new();
+    return map64_put(*map, number, record);
+}
+
+static void *
+text_set(struct map **map, const char *text, void *record)
+{
+    if (record == NULL)
+        return map_remove(*map, slice_text(text));
+    if (*map == NULL)
+        *map = map_new();
+    return map_put(*map, slice_text(text), record);
+}
+
+static void *
 activity_set(struct run *run, uint64_t schedule_id, STORED(PendingActivity) *activity)
 {
     STORED(PendingActivity) *old = map64_get(run->activities, schedule_id);
@@ -21,23 +41,9 @@ activity_set(struct run *run, uint64_t schedule_id, STORED(PendingActivity) *act
         return old;
     }
     check((uint64_t)activity->schedule_id == schedule_id);
-    void *other = map_put(run->activity_ids, slice_text(activity->activity_id), activity);
+    void *other = text_set(&run->activity_ids, activity->activity_id, activity);
     check_that(other == NULL, "two pending activities are called %s", activity->activity_id);
-    map64_put(run->activities, schedule_id, activity);
-    return old;
-}
-
-static void *
-number_set(struct map64 *map, uint64_t number, void *record)
-{
-    return record != NULL ? map64_put(map, number, record) : map64_remove(map, number);
-}
-
-static void *
-text_set(struct map *map, const char *text, void *record)
-{
-    struct slice key = slice_text(text);
-    return record != NULL ? map_put(map, key, record) : map_remove(map, key);
+    return number_set(&run->activities, schedule_id, activity);
 }
 
 static void *
@@ -78,15 +84,15 @@ records_set(struct run *run, enum pending_kind kind, uint64_t number, const char
     case PENDING_ACTIVITY:
         return activity_set(run, number, record);
     case PENDING_TIMER:
-        return text_set(run->timers, text, record);
+        return text_set(&run->timers, text, record);
     case PENDING_BUFFERED:
-        return number_set(run->buffered, number, record);
+        return number_set(&run->buffered, number, record);
     case PENDING_SIGNAL_REQUEST:
-        return text_set(run->signal_requests, text, record);
+        return text_set(&run->signal_requests, text, record);
     case PENDING_CHILD:
-        return number_set(run->children, number, record);
+        return number_set(&run->children, number, record);
     case PENDING_EXTERNAL:
-        return number_set(run->externals, number, record);
+        return number_set(&run->externals, number, record);
     case PENDING_BIRTH:
         return birth_set(run, record);
     }

@@ -15,13 +15,6 @@ run_new(void)
     struct run *run = memory_zalloc(1, sizeof *run);
     run->arena = arena_new(RUN_ARENA_FIRST);
     run->core = message_new(run->arena, STORED_TYPE(run_record));
-    run->activities = map64_new();
-    run->activity_ids = map_new();
-    run->timers = map_new();
-    run->buffered = map64_new();
-    run->signal_requests = map_new();
-    run->children = map64_new();
-    run->externals = map64_new();
     run->arena_bytes_after_compact = arena_footprint(run->arena);
     return run;
 }

@@ -33,6 +33,7 @@ struct run_due {
 struct run {
     struct arena *arena;
     STORED(RunRecord) *core;
+    /* What is pending; NULL until there is something. */
     struct map64 *activities;    /* schedule id → STORED(PendingActivity) */
     struct map *activity_ids;    /* activity id → the same records */
     struct map *timers;          /* timer id → STORED(PendingTimer) */
