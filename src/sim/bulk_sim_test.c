@@ -13,6 +13,7 @@
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "sim/calls.h"
+#include "sim/marks.h"
 #include "sim/nemesis.h"
 #include "sim/verdict.h"
 #include "system/bulk.h"
@@ -412,14 +413,14 @@ is_over(void *context)
     return ((const struct story *)context)->is_over;
 }
 
-static const char *const marks[] = {
-    "system_decision_made",   "bulk_resumed",         "bulk_chunk_done",
-    "bulk_target_was_closed", "system_activity_left", "crash_while_serving",
-    "crash_at_commit",        "shard_lost",           "run_deleted",
+static const struct marks wanted = {
+    .usual = {"system_decision_made", "bulk_resumed", "bulk_chunk_done", "bulk_target_was_closed",
+              "system_activity_left", "crash_while_serving", "crash_at_commit", "shard_lost",
+              "run_deleted"},
 };
 
 static void
-run_story(uint64_t seed, unsigned hosts, uint64_t counts[])
+run_story(uint64_t seed, unsigned hosts, struct marks *marks)
 {
     struct sim sim;
     sim_open_cluster(&sim, &(struct world_options){.seed = seed}, hosts, 2);
@@ -438,19 +439,15 @@ run_story(uint64_t seed, unsigned hosts, uint64_t counts[])
         TEST_FAIL("seed %llu: it does not end", (unsigned long long)seed);
     if (story.verdict.violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)seed, story.verdict.violation);
-    for (size_t i = 0; i < array_length(marks); i++)
-        counts[i] += world_mark_count(sim.world, marks[i]);
+    marks_add(marks, sim.world);
     sim_close(&sim);
 }
 
 TEST(bulk_sim, a_batch_is_done_once_to_each_run_never_goes_back_and_stops_when_it_is_stopped,
      "A-263")
 {
-    uint64_t counts[array_length(marks)] = {0};
+    struct marks marks = wanted;
     for (int i = 0; i < test_seed_count(); i++)
-        run_story(test_seed(i), test_seed(i) % 3 == 0 ? 1 : 3, counts);
-    for (size_t i = 0; i < array_length(marks); i++)
-        printf("    %-24s %llu\n", marks[i], (unsigned long long)counts[i]);
-    for (size_t i = 0; test_seed_count() > 5 && i < array_length(marks); i++)
-        EXPECT(counts[i] > 0);
+        run_story(test_seed(i), test_seed(i) % 3 == 0 ? 1 : 3, &marks);
+    marks_expect(&marks, 5);
 }

@@ -9,87 +9,53 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
+#include "sim/marks.h"
 #include "sim/ndc_load.h"
 #include "sim/nemesis.h"
 
-/* What the storms must have come to together, or they have proven little. */
-static const char *const quiet_marks[] = {
-    "replication_rows_trimmed",
-    "foreign_activity_applied",
+static const struct marks quiet_marks = {
+    .usual = {"replication_rows_trimmed", "foreign_activity_applied"},
 };
-static const char *const broken_marks[] = {
-    "crash_while_serving",
-    "clusters_parted",
-    "cut_between_clusters",
-    "runs_peer_failed",
-    "replication_rows_read_back",
-    "slow_between_clusters",
-    "replication_answer_again",
-    "events_fetched_again",
-    /* Rare ones. */
-    "replication_rows_dropped",
-    "replication_resynced",
-    "resync_fetched",
-    "crash_with_lost_writes",
+static const struct marks broken_marks = {
+    .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "runs_peer_failed",
+              "replication_rows_read_back", "slow_between_clusters", "replication_answer_again",
+              "events_fetched_again"},
+    .rare = {"replication_rows_dropped", "replication_resynced", "resync_fetched",
+             "crash_with_lost_writes"},
 };
-static const char *const moving_marks[] = {
-    "crash_while_serving",
-    "clusters_parted",
-    "cut_between_clusters",
-    "runs_peer_failed",
-    "replication_gap_filled",
-    "replication_rows_read_back",
-    "foreign_applied",
-    "run_settled",
-    "late_news_settled",
-    "history_switched",
-    "divergence_noted",
-    "zombie_applied",
-    "lost_events_sent",
-    "decision_closed_by_failover",
-    "activity_row_shared",
-    "history_forked",
-    "run_rebuilt",
-    "slow_between_clusters",
-    "replication_answer_again",
-    "events_fetched_again",
-    /* Rare ones. */
-    "reader_begins_again",
-    "signal_reapplied",
-    "cancel_reapplied",
-    "foreign_reset_begun",
-    "reset_for_reapplication",
-    "crash_with_lost_writes",
-    "replication_rows_dropped",
-    "replication_resynced",
-    "resync_fetched",
-    "conflict_terminated",
-    "run_becomes_zombie",
-    "zombie_revived",
-    "flushed_before_foreign",
+static const struct marks moving_marks = {
+    .usual = {"crash_while_serving",
+              "clusters_parted",
+              "cut_between_clusters",
+              "runs_peer_failed",
+              "replication_gap_filled",
+              "replication_rows_read_back",
+              "foreign_applied",
+              "run_settled",
+              "late_news_settled",
+              "history_switched",
+              "divergence_noted",
+              "zombie_applied",
+              "lost_events_sent",
+              "decision_closed_by_failover",
+              "activity_row_shared",
+              "history_forked",
+              "run_rebuilt",
+              "slow_between_clusters",
+              "replication_answer_again",
+              "events_fetched_again"},
+    .rare = {"reader_begins_again", "signal_reapplied", "cancel_reapplied", "foreign_reset_begun",
+             "reset_for_reapplication", "crash_with_lost_writes", "replication_rows_dropped",
+             "replication_resynced", "resync_fetched", "conflict_terminated", "run_becomes_zombie",
+             "zombie_revived", "flushed_before_foreign"},
 };
-static const char *const home_marks[] = {
-    "crash_while_serving",
-    "clusters_parted",
-    "cut_between_clusters",
-    "region_chosen",
-    "call_forwarded",
-    "run_not_moved",
-    "workflow_went_on_elsewhere",
-    "attributes_moved_gracefully",
-    "foreign_applied",
-    "run_settled",
-    /* Rare ones. */
-    "history_switched",
-    "conflict_terminated",
-    "divergence_noted",
-    "run_becomes_zombie",
-    "domain_version_made_by_merging",
+static const struct marks home_marks = {
+    .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "region_chosen",
+              "call_forwarded", "run_not_moved", "workflow_went_on_elsewhere",
+              "attributes_moved_gracefully", "foreign_applied", "run_settled"},
+    .rare = {"history_switched", "conflict_terminated", "divergence_noted", "run_becomes_zombie",
+             "domain_version_made_by_merging"},
 };
-#define HOME_RARE   5
-#define RARE_MARKS  13
-#define BROKEN_RARE 4
-#define MARKS_MAX   48
 
 struct storm {
     uint64_t seed;
@@ -99,16 +65,15 @@ struct storm {
     bool is_at_commits;
     bool has_homes, has_entities, has_strangers, moves_default;
     const char *dynamic; /* settings of all; NULL: defaults */
-    const char *const *marks;
-    size_t mark_count, rare_count; /* the rare ones come last */
 };
+/* Of all storms of a test together. */
 struct outcome {
-    uint64_t trace, workflows, signals, failovers, decisions;
-    uint64_t marks[MARKS_MAX];
+    uint64_t workflows, signals, failovers, decisions;
+    struct marks marks;
 };
 
-static struct outcome
-run_storm(const struct storm *storm)
+static void
+run_storm(const struct storm *storm, struct outcome *sum)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
@@ -142,61 +107,43 @@ run_storm(const struct storm *storm)
         world_run_for(sim.world, storm->duration);
     }
     const char *violation = ndc_load_verify(load);
-    if (violation != NULL)
+    if (violation != NULL) {
         world_print_marks(sim.world);
-    if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
-    struct outcome outcome = {.trace = world_trace_hash(sim.world),
-                              .workflows = load->entry_count,
-                              .signals = load->signals,
-                              .failovers = load->failovers,
-                              .decisions = load->decisions};
-    for (size_t i = 0; i < storm->mark_count; i++)
-        outcome.marks[i] = world_mark_count(sim.world, storm->marks[i]);
+    }
+    sum->workflows += load->entry_count;
+    sum->signals += load->signals;
+    sum->failovers += load->failovers;
+    sum->decisions += load->decisions;
+    marks_add(&sum->marks, sim.world);
     ndc_load_free(load);
     sim_close(&sim);
-    return outcome;
 }
 
-static void run_storms(struct storm (*make)(uint64_t seed))
+static void
+run_storms(struct storm (*make)(uint64_t seed), const struct marks *wanted)
 {
-    struct storm storm = make(test_seed(0));
-    struct outcome sum = {0};
+    struct outcome sum = {.marks = *wanted};
     for (int i = 0; i < test_seed_count(); i++) {
-        storm = make(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        sum.workflows += outcome.workflows;
-        sum.signals += outcome.signals;
-        sum.failovers += outcome.failovers;
-        sum.decisions += outcome.decisions;
-        for (size_t m = 0; m < storm.mark_count; m++)
-            sum.marks[m] += outcome.marks[m];
+        struct storm storm = make(test_seed(i));
+        run_storm(&storm, &sum);
     }
     printf("    %llu workflows, %llu signals acknowledged, %llu decisions, %llu failovers\n",
            (unsigned long long)sum.workflows, (unsigned long long)sum.signals,
            (unsigned long long)sum.decisions, (unsigned long long)sum.failovers);
-    for (size_t m = 0; m < storm.mark_count; m++) {
-        printf("    %-28s %llu\n", storm.marks[m], (unsigned long long)sum.marks[m]);
-        bool is_rare = m + storm.rare_count >= storm.mark_count;
-        if (test_seed_count() > (is_rare ? 99 : 9)) /* few seeds need not come to everything */
-            EXPECT(sum.marks[m] > 0);
-    }
+    marks_expect(&sum.marks, 9);
 }
 
 /* Nobody moves the domain, and nothing breaks. */
 static struct storm
 quiet_storm(uint64_t seed)
 {
-    return (struct storm){.seed = seed,
-                          .clusters = 2 + seed % 2,
-                          .duration = 20 * NS_PER_S,
-                          .marks = quiet_marks,
-                          .mark_count = array_length(quiet_marks)};
+    return (struct storm){.seed = seed, .clusters = 2 + seed % 2, .duration = 20 * NS_PER_S};
 }
 
 TEST(clusters_sim, every_cluster_has_the_workflows_of_the_active_one, "E-024", "E-040")
 {
-    run_storms(quiet_storm);
+    run_storms(quiet_storm, &quiet_marks);
 }
 
 /* A cluster that is away for some seconds is away for too long. */
@@ -211,16 +158,13 @@ broken_storm(uint64_t seed)
     storm.pause_max = 3 * NS_PER_S;
     storm.sync_max = seed % 3 == 0 ? 200 * NS_PER_MS : 0; /* much is in flight when one crashes */
     storm.is_at_commits = seed % 2 == 0;
-    storm.marks = broken_marks;
-    storm.mark_count = array_length(broken_marks);
-    storm.rare_count = BROKEN_RARE;
     storm.dynamic = seed % 3 == 1 ? few_rows : NULL;
     return storm;
 }
 
 TEST(clusters_sim, clusters_catch_up_whatever_crashed_or_was_cut, "E-060")
 {
-    run_storms(broken_storm);
+    run_storms(broken_storm, &broken_marks);
 }
 
 /* It is moved all the time. */
@@ -229,16 +173,13 @@ moving_storm(uint64_t seed)
 {
     struct storm storm = broken_storm(seed);
     storm.move_pause_max = 8 * NS_PER_S;
-    storm.marks = moving_marks;
-    storm.mark_count = array_length(moving_marks);
-    storm.rare_count = RARE_MARKS;
     return storm;
 }
 
 TEST(clusters_sim, every_cluster_tells_the_same_after_forced_failovers_and_partitions, "A-232",
      "E-032", "E-041")
 {
-    run_storms(moving_storm);
+    run_storms(moving_storm, &moving_marks);
 }
 
 /* The domain is active in all three, and its attributes are moved, one or two at a time; in half of
@@ -251,20 +192,17 @@ home_storm(uint64_t seed)
     storm.has_homes = true;
     storm.moves_default = seed % 2 == 0;
     storm.move_pause_max = 4 * NS_PER_S;
-    storm.marks = home_marks;
-    storm.mark_count = array_length(home_marks);
-    storm.rare_count = HOME_RARE;
     return storm;
 }
 
 TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
 {
-    run_storms(home_storm);
+    run_storms(home_storm, &home_marks);
 }
 
-static const char *const entity_marks[] = {
-    "crash_while_serving",  "clusters_parted",        "entity_chosen",
-    "entity_made_by_start", "shard_handled_entities", "workflow_followed_user",
+static const struct marks entity_marks = {
+    .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "entity_made_by_start",
+              "shard_handled_entities", "workflow_followed_user"},
 };
 
 /* The same, and half of the workflows belong to users that move from region to region while the
@@ -275,20 +213,17 @@ entity_storm(uint64_t seed)
     struct storm storm = home_storm(seed);
     storm.has_entities = true;
     storm.move_pause_max = 2 * NS_PER_S;
-    storm.marks = entity_marks;
-    storm.mark_count = array_length(entity_marks);
-    storm.rare_count = 0;
     return storm;
 }
 
 TEST(clusters_sim, every_workflow_follows_its_user_and_all_clusters_tell_the_same, "G-061")
 {
-    run_storms(entity_storm);
+    run_storms(entity_storm, &entity_marks);
 }
 
-static const char *const stranger_marks[] = {
-    "crash_while_serving",     "clusters_parted", "entity_chosen",       "workflow_followed_user",
-    "entity_chosen_for_child", "errand_abroad",   "child_of_other_user",
+static const struct marks stranger_marks = {
+    .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "workflow_followed_user",
+              "entity_chosen_for_child", "errand_abroad", "child_of_other_user"},
 };
 
 /* The same, and children belong to other users than their parents: they live in other clusters, and
@@ -298,14 +233,12 @@ stranger_storm(uint64_t seed)
 {
     struct storm storm = entity_storm(seed);
     storm.has_strangers = true;
-    storm.marks = stranger_marks;
-    storm.mark_count = array_length(stranger_marks);
     return storm;
 }
 
 TEST(clusters_sim, children_of_other_users_go_their_own_ways_and_all_clusters_tell_the_same)
 {
-    run_storms(stranger_storm);
+    run_storms(stranger_storm, &stranger_marks);
 }
 
 TEST(clusters_sim, what_was_found_once_stays_fixed)
@@ -317,6 +250,6 @@ TEST(clusters_sim, what_was_found_once_stays_fixed)
                 {home_storm, 2329662025}, {home_storm, 700045}, {home_storm, 3000498}};
     for (size_t i = 0; i < array_length(kept); i++) {
         struct storm storm = kept[i].make(kept[i].seed);
-        (void)run_storm(&storm);
+        run_storm(&storm, &(struct outcome){0});
     }
 }

@@ -10,22 +10,21 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "sim/domain_load.h"
+#include "sim/marks.h"
 #include "sim/nemesis.h"
 
-/* What a storm must have come to, or it has proven little. Counted over all seeds of a test. */
-static const char *const marks[] = {
-    "crash_while_serving", "crash_while_starting", "clean_stop",
-    "cut_inbound",         "cut_outbound",         "break",
-    "domains_reloaded",    "domain_change_fenced",
+static const struct marks wanted = {
+    .usual = {"crash_while_serving", "crash_while_starting", "clean_stop", "cut_inbound",
+              "cut_outbound", "break", "domains_reloaded", "domain_change_fenced"},
 };
 
 struct outcome {
     uint64_t trace, steps, calls, acknowledged, failed, reads;
-    uint64_t marks[array_length(marks)];
 };
 
 static struct outcome
-storm(uint64_t seed, int64_t duration, unsigned workers, int64_t think_max, int64_t pause_max)
+storm(uint64_t seed, int64_t duration, unsigned workers, int64_t think_max, int64_t pause_max,
+      struct marks *marks)
 {
     struct sim sim;
     sim_open_cluster(&sim, &(struct world_options){.seed = seed}, 3, 2);
@@ -47,50 +46,43 @@ storm(uint64_t seed, int64_t duration, unsigned workers, int64_t think_max, int6
     };
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)seed, violation);
-    for (size_t i = 0; i < array_length(marks); i++)
-        outcome.marks[i] = world_mark_count(sim.world, marks[i]);
+    marks_add(marks, sim.world);
     domain_load_free(load);
     sim_close(&sim);
     return outcome;
 }
 
-static void
-expect_marks(const uint64_t counts[array_length(marks)])
-{
-    for (size_t i = 0; i < array_length(marks); i++) {
-        printf("    %-22s %llu\n", marks[i], (unsigned long long)counts[i]);
-        EXPECT(counts[i] > 0);
-    }
-}
-
 TEST(domain_sim, nothing_acknowledged_is_lost_whatever_crashes_or_is_cut)
 {
-    uint64_t counts[array_length(marks)] = {0};
+    struct marks marks = wanted;
     for (int i = 0; i < test_seed_count(); i++) {
         struct outcome outcome =
-            storm(test_seed(i), 60 * NS_PER_S, 6, 400 * NS_PER_MS, 2 * NS_PER_S);
+            storm(test_seed(i), 60 * NS_PER_S, 6, 400 * NS_PER_MS, 2 * NS_PER_S, &marks);
         EXPECT(outcome.acknowledged > 50 && outcome.failed > 0 && outcome.reads > 0);
-        for (size_t m = 0; m < array_length(marks); m++)
-            counts[m] += outcome.marks[m];
     }
-    if (test_seed_count() > 1) /* one seed alone need not come to everything */
-        expect_marks(counts);
+    marks_expect(&marks, 1);
+}
+
+static struct outcome
+half_a_minute(uint64_t seed)
+{
+    return storm(seed, 30 * NS_PER_S, 4, 300 * NS_PER_MS, 4 * NS_PER_S, NULL);
 }
 
 TEST(domain_sim, the_same_seed_gives_the_same_trace)
 {
-    struct outcome first = storm(test_seed(0), 30 * NS_PER_S, 4, 300 * NS_PER_MS, 4 * NS_PER_S);
-    struct outcome second = storm(test_seed(0), 30 * NS_PER_S, 4, 300 * NS_PER_MS, 4 * NS_PER_S);
+    struct outcome first = half_a_minute(test_seed(0)), second = half_a_minute(test_seed(0));
     EXPECT_EQ(first.trace, second.trace);
     EXPECT_EQ(first.steps, second.steps);
-    struct outcome third = storm(test_seed(0) + 1, 30 * NS_PER_S, 4, 300 * NS_PER_MS, 4 * NS_PER_S);
+    struct outcome third = half_a_minute(test_seed(0) + 1);
     EXPECT(third.trace != first.trace);
 }
 
 /* An hour: thousands of calls, hundreds of crashes. */
 TEST(domain_sim, an_hour_passes_and_nothing_is_lost)
 {
-    struct outcome outcome = storm(test_seed(0), 3600 * NS_PER_S, 3, 12 * NS_PER_S, 60 * NS_PER_S);
+    struct outcome outcome =
+        storm(test_seed(0), 3600 * NS_PER_S, 3, 12 * NS_PER_S, 60 * NS_PER_S, NULL);
     EXPECT(outcome.acknowledged > 200);
     printf("    an hour: %llu steps, %llu calls\n", (unsigned long long)outcome.steps,
            (unsigned long long)outcome.calls);

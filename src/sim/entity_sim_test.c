@@ -11,6 +11,7 @@
 #include "base/test.h"
 #include "fiber/clock.h"
 #include "sim/entity_load.h"
+#include "sim/marks.h"
 #include "sim/nemesis.h"
 
 #define STORM     (30 * NS_PER_S)
@@ -18,22 +19,20 @@
 #define THINK_MAX (200 * NS_PER_MS)
 #define PAUSE_MAX (2 * NS_PER_S)
 
-/* What storms must have come to, or they have proven little. Counted over all seeds of a test. */
-static const char *const marks[] = {
-    "crash_while_serving",    "clean_stop",
-    "cut_between_clusters",   "clusters_parted",
-    "break_between_clusters", "domain_peer_failed",
-    "entities_applied",       "entity_asked_of_primary",
-    "shard_handled_entities", "domains_read_all",
+static const struct marks wanted = {
+    .usual = {"crash_while_serving", "clean_stop", "cut_between_clusters", "clusters_parted",
+              "break_between_clusters", "domain_peer_failed", "entities_applied",
+              "entity_asked_of_primary", "shard_handled_entities", "domains_read_all"},
 };
 
+/* Of all storms of a test together, except the trace. */
 struct outcome {
     uint64_t trace, calls, acknowledged, failed, moves, region_moves, home_changes;
-    uint64_t marks[array_length(marks)];
+    struct marks marks;
 };
 
-static struct outcome
-storm(uint64_t seed)
+static void
+storm(uint64_t seed, struct outcome *sum)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = seed}, 3, 2);
@@ -45,47 +44,28 @@ storm(uint64_t seed)
     nemesis_run(&nemesis, STORM);
     bool is_up = nemesis_relent(&nemesis);
     entity_load_verify(load);
-    struct outcome outcome = {
-        .trace = world_trace_hash(sim.world),
-        .calls = load->calls,
-        .acknowledged = load->acknowledged,
-        .failed = load->failed,
-        .moves = load->moves,
-        .region_moves = load->region_moves,
-        .home_changes = load->home_changes,
-    };
-    for (size_t i = 0; i < array_length(marks); i++)
-        outcome.marks[i] = world_mark_count(sim.world, marks[i]);
+    sum->trace = world_trace_hash(sim.world);
+    sum->calls += load->calls;
+    sum->acknowledged += load->acknowledged;
+    sum->failed += load->failed;
+    sum->moves += load->moves;
+    sum->region_moves += load->region_moves;
+    sum->home_changes += load->home_changes;
+    marks_add(&sum->marks, sim.world);
     struct verdict verdict = load->verdict;
     memory_free(load);
     sim_close(&sim);
     EXPECT(is_up);
     if (verdict.violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)seed, verdict.room);
-    return outcome;
-}
-
-static void
-outcome_add(struct outcome *sum, const struct outcome *outcome)
-{
-    sum->calls += outcome->calls;
-    sum->acknowledged += outcome->acknowledged;
-    sum->failed += outcome->failed;
-    sum->moves += outcome->moves;
-    sum->region_moves += outcome->region_moves;
-    sum->home_changes += outcome->home_changes;
-    for (size_t i = 0; i < array_length(marks); i++)
-        sum->marks[i] += outcome->marks[i];
 }
 
 TEST(entity_sim, all_clusters_end_with_the_same_table_and_homes_and_versions_only_rise, "G-041",
      "G-061")
 {
-    struct outcome sum = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct outcome outcome = storm(test_seed(i));
-        outcome_add(&sum, &outcome);
-    }
+    struct outcome sum = {.marks = wanted};
+    for (int i = 0; i < test_seed_count(); i++)
+        storm(test_seed(i), &sum);
     printf("    %llu calls: %llu acknowledged (%llu rows, %llu regions), %llu failed; %llu homes "
            "were seen to change\n",
            (unsigned long long)sum.calls, (unsigned long long)sum.acknowledged,
@@ -93,14 +73,13 @@ TEST(entity_sim, all_clusters_end_with_the_same_table_and_homes_and_versions_onl
            (unsigned long long)sum.failed, (unsigned long long)sum.home_changes);
     if (test_seed_count() > 1) /* one storm need not come to everything */
         EXPECT(sum.moves > 0 && sum.region_moves > 0 && sum.home_changes > 0);
-    for (size_t i = 0; test_seed_count() > 1 && i < array_length(marks); i++) {
-        printf("    %-30s %llu\n", marks[i], (unsigned long long)sum.marks[i]);
-        EXPECT(sum.marks[i] > 0);
-    }
+    marks_expect(&sum.marks, 1);
 }
 
 TEST(entity_sim, the_same_seed_gives_the_same_trace)
 {
-    struct outcome first = storm(test_seed(0)), second = storm(test_seed(0));
+    struct outcome first = {0}, second = {0};
+    storm(test_seed(0), &first);
+    storm(test_seed(0), &second);
     EXPECT_EQ(first.trace, second.trace);
 }

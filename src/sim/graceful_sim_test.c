@@ -9,26 +9,21 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
+#include "sim/marks.h"
 #include "sim/ndc_load.h"
 #include "sim/nemesis.h"
 
-/* What the storms must have come to together, or they have proven little. */
-static const char *const graceful_marks[] = {
-    "drain_begun",         "drain_complete",  "source_shard_ready",     "marker_due",
-    "held_row_woken",      "run_settled",     "cause_came_with_effect", "graceful_failover_refused",
-    "crash_while_serving", "clusters_parted", "cut_between_clusters",   "buffered_handed_over",
+static const struct marks graceful_marks = {
+    .usual = {"drain_begun", "drain_complete", "source_shard_ready", "marker_due", "held_row_woken",
+              "run_settled", "cause_came_with_effect", "graceful_failover_refused",
+              "crash_while_serving", "clusters_parted", "cut_between_clusters",
+              "buffered_handed_over"},
 };
-static const char *const hasty_marks[] = {
-    "drain_begun",
-    "drain_complete",
-    "drain_timed_out",
-    "drain_forced",
-    "drain_superseded",
-    "crash_while_serving",
-    /* Rare ones. */
-    "marker_unwanted",
+static const struct marks hasty_marks = {
+    .usual = {"drain_begun", "drain_complete", "drain_timed_out", "drain_forced",
+              "drain_superseded", "crash_while_serving"},
+    .rare = {"marker_unwanted"},
 };
-#define MARKS_MAX 32
 
 /* What never happens as long as every drain ends in time, in no cluster, however late it hears. */
 static const char *const forks[] = {"history_switched", "conflict_terminated", "divergence_noted",
@@ -42,13 +37,12 @@ struct storm {
     int64_t grace_seconds_max;
     bool is_at_commits, has_force;
     bool parts; /* of three clusters one hears late of another, and soon of the third */
-    const char *const *marks;
-    size_t mark_count, rare_count; /* the rare ones come last */
 };
+/* Of all storms of a test together. */
 struct outcome {
     uint64_t workflows, signals, failovers, decisions, completed, timed_out;
     uint64_t testimonies, causes_seen, causes_nowhere;
-    uint64_t marks[MARKS_MAX];
+    struct marks marks;
 };
 
 /* What holds only if nothing ran out of time and nothing was by force. */
@@ -69,8 +63,8 @@ check_promises(const struct storm *storm, const struct sim *sim, const struct nd
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, load->broken);
 }
 
-static struct outcome
-run_storm(const struct storm *storm)
+static void
+run_storm(const struct storm *storm, struct outcome *sum)
 {
     struct sim sim;
     sim_open_group(&sim, &(struct world_options){.seed = storm->seed}, storm->clusters, 2);
@@ -99,20 +93,18 @@ run_storm(const struct storm *storm)
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
     check_promises(storm, &sim, load);
-    struct outcome outcome = {.workflows = load->entry_count,
-                              .signals = load->signals,
-                              .failovers = load->failovers,
-                              .decisions = load->decisions,
-                              .completed = load->completed,
-                              .timed_out = load->timed_out,
-                              .testimonies = load->testimonies,
-                              .causes_seen = load->causes_seen,
-                              .causes_nowhere = load->causes_nowhere};
-    for (size_t i = 0; i < storm->mark_count; i++)
-        outcome.marks[i] = world_mark_count(sim.world, storm->marks[i]);
+    sum->workflows += load->entry_count;
+    sum->signals += load->signals;
+    sum->failovers += load->failovers;
+    sum->decisions += load->decisions;
+    sum->completed += load->completed;
+    sum->timed_out += load->timed_out;
+    sum->testimonies += load->testimonies;
+    sum->causes_seen += load->causes_seen;
+    sum->causes_nowhere += load->causes_nowhere;
+    marks_add(&sum->marks, sim.world);
     ndc_load_free(load);
     sim_close(&sim);
-    return outcome;
 }
 
 static void
@@ -128,34 +120,18 @@ print_sum(const struct outcome *sum)
            (unsigned long long)sum->timed_out);
 }
 
-static void run_storms(struct storm (*make)(uint64_t seed))
+static void
+run_storms(struct storm (*make)(uint64_t seed), const struct marks *wanted)
 {
-    struct storm storm = make(test_seed(0));
-    struct outcome sum = {0};
+    struct outcome sum = {.marks = *wanted};
     for (int i = 0; i < test_seed_count(); i++) {
-        storm = make(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        sum.workflows += outcome.workflows;
-        sum.signals += outcome.signals;
-        sum.failovers += outcome.failovers;
-        sum.decisions += outcome.decisions;
-        sum.completed += outcome.completed;
-        sum.timed_out += outcome.timed_out;
-        sum.testimonies += outcome.testimonies;
-        sum.causes_seen += outcome.causes_seen;
-        sum.causes_nowhere += outcome.causes_nowhere;
-        for (size_t m = 0; m < storm.mark_count; m++)
-            sum.marks[m] += outcome.marks[m];
+        struct storm storm = make(test_seed(i));
+        run_storm(&storm, &sum);
     }
     print_sum(&sum);
     /* A witness who cannot tell proves nothing: at most one in two hundred, and none of few. */
     EXPECT(sum.causes_nowhere <= sum.causes_seen / 200);
-    for (size_t m = 0; m < storm.mark_count; m++) {
-        printf("    %-28s %llu\n", storm.marks[m], (unsigned long long)sum.marks[m]);
-        bool is_rare = m + storm.rare_count >= storm.mark_count;
-        if (test_seed_count() > (is_rare ? 99 : 9)) /* few seeds need not come to everything */
-            EXPECT(sum.marks[m] > 0);
-    }
+    marks_expect(&sum.marks, 9);
 }
 
 /* Nobody is in a hurry: every drain waits until what is cut is healed. */
@@ -169,14 +145,12 @@ graceful_storm(uint64_t seed)
                           .sync_max = seed % 3 == 0 || seed % 2 == 1 ? 200 * NS_PER_MS : 0,
                           .grace_seconds_max = 300,
                           .is_at_commits = seed % 2 == 0,
-                          .parts = seed % 2 == 1,
-                          .marks = graceful_marks,
-                          .mark_count = array_length(graceful_marks)};
+                          .parts = seed % 2 == 1};
 }
 
 TEST(graceful_sim, nothing_forks_and_causes_come_with_their_effects, "F-040", "F-019", "F-023")
 {
-    run_storms(graceful_storm);
+    run_storms(graceful_storm, &graceful_marks);
 }
 
 /* Times run out, and operators lose patience. */
@@ -186,13 +160,10 @@ hasty_storm(uint64_t seed)
     struct storm storm = graceful_storm(seed);
     storm.grace_seconds_max = 3;
     storm.has_force = true;
-    storm.marks = hasty_marks;
-    storm.mark_count = array_length(hasty_marks);
-    storm.rare_count = 1;
     return storm;
 }
 
 TEST(graceful_sim, what_runs_out_of_time_says_so_and_clusters_agree_all_the_same, "F-027", "F-037")
 {
-    run_storms(hasty_storm);
+    run_storms(hasty_storm, &hasty_marks);
 }

@@ -10,6 +10,7 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
+#include "sim/marks.h"
 #include "sim/schedule_load.h"
 
 #define DAY      (86400 * NS_PER_S)
@@ -17,9 +18,9 @@
 #define NEAR     (2 * NS_PER_S)   /* how near to a fire a crash comes */
 #define BEHIND   (2 * NS_PER_MS)  /* how near behind a start, or a wish */
 
-static const char *const marks[] = {
-    "crash_at_a_fire", "crash_behind_a_start",    "crash_at_a_wish",    "crash_any_time",
-    "crash_twice",     "schedule_start_repeated", "schedule_continued",
+static const struct marks wanted = {
+    .usual = {"crash_at_a_fire", "crash_behind_a_start", "crash_at_a_wish", "crash_any_time",
+              "crash_twice", "schedule_start_repeated", "schedule_continued"},
 };
 
 static int64_t
@@ -120,12 +121,12 @@ harm(struct sim *sim, const struct schedule_load *load, int64_t offset, int64_t 
 }
 
 struct outcome {
-    uint64_t trace, marks[array_length(marks)];
+    uint64_t trace;
     unsigned runs, failed;
 };
 
 static struct outcome
-pass(uint64_t seed, int64_t duration, int64_t pause_max)
+pass(uint64_t seed, int64_t duration, int64_t pause_max, struct marks *marks)
 {
     struct sim sim;
     sim_open_cluster(&sim, &(struct world_options){.seed = seed}, 1, 2);
@@ -145,57 +146,33 @@ pass(uint64_t seed, int64_t duration, int64_t pause_max)
         TEST_FAIL("seed %llu: %s", (unsigned long long)seed, violation);
     struct outcome outcome = {
         .trace = world_trace_hash(sim.world), .runs = load->runs, .failed = load->failed};
-    for (size_t i = 0; i < array_length(marks); i++)
-        outcome.marks[i] = world_mark_count(sim.world, marks[i]);
+    marks_add(marks, sim.world);
     schedule_load_free(load);
     sim_close(&sim);
     return outcome;
 }
 
-static void
-expect_marks(const uint64_t counts[array_length(marks)])
-{
-    for (size_t i = 0; i < array_length(marks); i++) {
-        printf("    %-24s %llu\n", marks[i], (unsigned long long)counts[i]);
-        EXPECT(counts[i] > 0);
-    }
-}
-
-static void
-count_marks(uint64_t counts[array_length(marks)], const struct outcome *outcome)
-{
-    for (size_t i = 0; i < array_length(marks); i++)
-        counts[i] += outcome->marks[i];
-}
-
 TEST(schedule_sim, through_a_year_every_fire_is_there_and_none_twice, "A-272", "A-275")
 {
-    uint64_t counts[array_length(marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct outcome outcome = pass(test_seed(i), 370 * DAY, 5 * DAY);
-        EXPECT(outcome.runs > 3000);
-        count_marks(counts, &outcome);
-    }
-    expect_marks(counts);
+    struct marks marks = wanted;
+    for (int i = 0; i < test_seed_count(); i++)
+        EXPECT(pass(test_seed(i), 370 * DAY, 5 * DAY, &marks).runs > 3000);
+    marks_expect(&marks, 0);
 }
 
 /* The same with a crash every few hours. */
 TEST(schedule_sim, in_bad_weeks_every_fire_is_there_and_none_twice, "A-272", "A-275")
 {
-    uint64_t counts[array_length(marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct outcome outcome = pass(test_seed(i), 8 * DAY, DAY / 5);
-        EXPECT(outcome.runs > 50);
-        count_marks(counts, &outcome);
-    }
-    if (test_seed_count() > 1) /* one seed alone need not come to everything */
-        expect_marks(counts);
+    struct marks marks = wanted;
+    for (int i = 0; i < test_seed_count(); i++)
+        EXPECT(pass(test_seed(i), 8 * DAY, DAY / 5, &marks).runs > 50);
+    marks_expect(&marks, 1);
 }
 
 TEST(schedule_sim, the_same_seed_gives_the_same_weeks)
 {
-    struct outcome first = pass(test_seed(0), 5 * DAY, DAY),
-                   second = pass(test_seed(0), 5 * DAY, DAY);
+    struct outcome first = pass(test_seed(0), 5 * DAY, DAY, NULL),
+                   second = pass(test_seed(0), 5 * DAY, DAY, NULL);
     EXPECT_EQ(first.trace, second.trace);
     EXPECT_EQ(first.runs, second.runs);
 }

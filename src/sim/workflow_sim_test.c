@@ -10,94 +10,95 @@
 
 #include "base/test.h"
 #include "fiber/clock.h"
+#include "sim/marks.h"
 #include "sim/nemesis.h"
 #include "sim/workflow_load.h"
 
-/* What the storms must have come to together, or they have proven little. */
-static const char *const marks[] = {
-    "crash_while_serving",
-    "crash_while_starting",
-    "clean_stop",
-    "cut_inbound",
-    "cut_outbound",
-    "break",
-    "shard_taken",
-    "shard_lost",
-    "task_offered_again",
-    "task_offered_early",
-    "task_started_with_its_step",
-    "claim_released",
-    "handover_in_doubt",
-    "history_recalled",
-    "decision_timed_out",
-    "activity_retried",
-    "alarm_rearmed",
-    "buffered_flushed",
-    "request_repeated",
-    "poll_withdrawn",
-    "continued_as_new",
-    "unhandled_decision",
-    "crash_with_lost_writes",
-    "crash_with_landed_writes",
-    "child_started",
-    "child_start_repeated",
-    "child_canceled_by_parent",
-    "child_terminated_by_parent",
-    "parent_told",
-    "external_signaled",
-    "external_canceled",
-    "errand_retried",
-    "child_continued_as_new",
-    "query_rides_on_decision",
-    "query_set_free",
-    "strong_query_answered",
-    "eventual_query_answered",
-    "run_reset",
-    "reset_of_a_run",
-    "reset_of_a_chain",
-    "reset_signal_reapplied",
-    "reset_page_written_ahead",
-    "cron_fired",
-    "run_tried_again",
-    "child_by_schedule",
-    "child_tried_again",
-    "cron_after_reset",
-    "accepted_started",
-    "accepted_signaled",
-    "accepted_repeated",
-    "accepted_dropped",
-    "accepted_waits_in_line",
-    "accepted_start_found",
-    "committed_list_answered",
-    "visible_rows_read_back",
-    "visible_rows_trimmed",
-    "lists_synced",
+static const struct marks usual_marks = {
+    .usual = {"crash_while_serving",
+              "crash_while_starting",
+              "clean_stop",
+              "cut_inbound",
+              "cut_outbound",
+              "break",
+              "shard_taken",
+              "shard_lost",
+              "task_offered_again",
+              "task_offered_early",
+              "task_started_with_its_step",
+              "claim_released",
+              "handover_in_doubt",
+              "history_recalled",
+              "decision_timed_out",
+              "activity_retried",
+              "alarm_rearmed",
+              "buffered_flushed",
+              "request_repeated",
+              "poll_withdrawn",
+              "continued_as_new",
+              "unhandled_decision",
+              "crash_with_lost_writes",
+              "crash_with_landed_writes",
+              "child_started",
+              "child_start_repeated",
+              "child_canceled_by_parent",
+              "child_terminated_by_parent",
+              "parent_told",
+              "external_signaled",
+              "external_canceled",
+              "errand_retried",
+              "child_continued_as_new",
+              "query_rides_on_decision",
+              "query_set_free",
+              "strong_query_answered",
+              "eventual_query_answered",
+              "run_reset",
+              "reset_of_a_run",
+              "reset_of_a_chain",
+              "reset_signal_reapplied",
+              "reset_page_written_ahead",
+              "cron_fired",
+              "run_tried_again",
+              "child_by_schedule",
+              "child_tried_again",
+              "cron_after_reset",
+              "accepted_started",
+              "accepted_signaled",
+              "accepted_repeated",
+              "accepted_dropped",
+              "accepted_waits_in_line",
+              "accepted_start_found",
+              "committed_list_answered",
+              "visible_rows_read_back",
+              "visible_rows_trimmed",
+              "lists_synced"},
 };
-/* And those that aim at commits, with observers and a busy id. */
-static const char *const hard_marks[] = {
-    "crash_at_commit",
-    "crash_with_lost_writes",
-    "crash_with_landed_writes",
-    "shard_lost",
-    "overtaken_owner_read",
-    "history_observed",
-    "request_repeated",
-    "poller_gone_before_start",
-    "task_returned",
-    "buffered_flushed",
-    "step_tried_again",
-    "poll_start_void",
-    "stored_task_returned",
-    "task_list_lost",
-    "told_that_it_is_over",
-    "committed_list_answered",
-    "visible_rows_read_back",
-    "visible_rows_trimmed",
-    "crash_with_lost_lists",
-    "lists_deleted",
-    "lists_rebuilt",
+/* Storms that aim at commits, with observers and a busy id. */
+static const struct marks hard_marks = {
+    .usual = {"crash_at_commit",
+              "crash_with_lost_writes",
+              "crash_with_landed_writes",
+              "shard_lost",
+              "overtaken_owner_read",
+              "history_observed",
+              "request_repeated",
+              "poller_gone_before_start",
+              "task_returned",
+              "buffered_flushed",
+              "step_tried_again",
+              "poll_start_void",
+              "stored_task_returned",
+              "task_list_lost",
+              "told_that_it_is_over",
+              "committed_list_answered",
+              "visible_rows_read_back",
+              "visible_rows_trimmed",
+              "crash_with_lost_lists",
+              "lists_deleted",
+              "lists_rebuilt"},
 };
 
+#define FEW_SEEDS 9                      /* they need not come to everything */
 #define RETENTION (24 * 3600 * NS_PER_S) /* of the domain of all workflows */
 #define SETTINGS                                                                                   \
     "system.workflowDeletionJitterRange: [{value: 0}]\n"                                           \
@@ -107,54 +108,39 @@ static const char *const hard_marks[] = {
     "history.workflowIDExternalRPS: [{value: 3}]\n"                                                \
     "history.workflowIDInternalRPS: [{value: 1}]\n"
 
-/* And those in which the domain moves. */
-static const char *const moving_marks[] = {
-    "domain_moved_and_back",
-    "step_not_active_here",
-    "shard_handled_failover",
-    "shard_handled_changes_together",
-    "domain_version_awaited",
-    "domain_changes_caught_up",
-    "task_held",
-    "errand_held",
-    "alarm_held",
-    "held_row_woken",
-    "stored_task_kept_by_shard",
-    "task_waits_for_its_domain",
-    "shard_lost",
-    "crash_at_commit",
-    "crash_with_landed_writes",
+/* Storms in which the domain moves. */
+static const struct marks moving_marks = {
+    .usual = {"domain_moved_and_back", "step_not_active_here", "shard_handled_failover",
+              "shard_handled_changes_together", "domain_version_awaited",
+              "domain_changes_caught_up", "task_held", "errand_held", "alarm_held",
+              "held_row_woken", "stored_task_kept_by_shard", "task_waits_for_its_domain",
+              "shard_lost", "crash_at_commit", "crash_with_landed_writes"},
 };
 
-/* And those with lists of several partitions. */
-static const char *const divided_marks[] = {
-    "divided_by_hand",     "task_list_divided", "task_visits_a_partition", "task_visited_in_vain",
-
-    "task_page_read",      "shard_lost",        "task_returned",           "poll_withdrawn",
-    "crash_while_serving",
+/* Storms with lists of several partitions. */
+static const struct marks divided_marks = {
+    .usual = {"divided_by_hand", "task_list_divided", "task_visits_a_partition",
+              "task_visited_in_vain", "task_page_read", "shard_lost", "task_returned",
+              "poll_withdrawn", "crash_while_serving"},
 };
 
-/* And those with limits for each workflow id. */
-static const char *const limited_marks[] = {
-    "limits_task_delayed", "limits_call_refused", "row_parked",  "paced_tasks_read",
-    "parked_row_returned", "accepted_started",    "shard_lost",  "crash_at_commit",
-    "task_offered_again",  "task_held",           "errand_held", "alarms_beyond_memory",
+/* Storms with limits for each workflow id. */
+static const struct marks limited_marks = {
+    .usual = {"limits_task_delayed", "limits_call_refused", "row_parked", "paced_tasks_read",
+              "parked_row_returned", "accepted_started", "shard_lost", "crash_at_commit",
+              "task_offered_again", "task_held", "errand_held", "alarms_beyond_memory"},
 };
 
-/* And those of parents that are ended at once. */
-static const char *const hasty_marks[] = {
-    "child_unrecorded",           "parent_asked",   "orphan_settled", "child_canceled_by_parent",
-    "child_terminated_by_parent", "errand_retried", "shard_lost",
+/* Storms of parents that are ended at once. */
+static const struct marks hasty_marks = {
+    .usual = {"child_unrecorded", "parent_asked", "orphan_settled", "child_canceled_by_parent",
+              "child_terminated_by_parent", "errand_retried", "shard_lost"},
 };
 
+/* Of all storms of a test together, except the trace. */
 struct outcome {
-    uint64_t trace, steps, workflows, acknowledged, failed, repeats, dropped;
-    uint64_t marks[array_length(marks)], hard_marks[array_length(hard_marks)];
-    uint64_t divided_marks[array_length(divided_marks)];
-    uint64_t moving_marks[array_length(moving_marks)];
-    uint64_t limited_marks[array_length(limited_marks)];
-    uint64_t hasty_marks[array_length(hasty_marks)];
-    uint64_t queries, queries_answered, deleted, signals_found;
+    uint64_t trace, steps, workflows, repeats, dropped, queries, queries_answered;
+    struct marks marks;
 };
 
 struct storm {
@@ -182,8 +168,8 @@ pass_retention(struct nemesis *nemesis, struct workflow_load *load)
     return workflow_load_verify_gone(load);
 }
 
-static struct outcome
-run_storm(const struct storm *storm)
+static void
+run_storm(const struct storm *storm, struct outcome *sum)
 {
     struct sim sim;
     sim_open_cluster(
@@ -221,45 +207,37 @@ run_storm(const struct storm *storm)
     const char *violation = workflow_load_verify(load);
     if (violation == NULL && storm->has_retention_passed)
         violation = pass_retention(&nemesis, load);
-    struct outcome outcome = {
-        .trace = world_trace_hash(sim.world),
-        .steps = world_steps(sim.world),
-        .workflows = load->entry_count,
-        .acknowledged = load->acknowledged,
-        .failed = load->failed,
-        .repeats = load->repeats,
-        .dropped = load->tasks_dropped,
-        .queries = load->queries,
-        .queries_answered = load->queries_answered,
-    };
     if (violation != NULL)
         TEST_FAIL("seed %llu: %s", (unsigned long long)storm->seed, violation);
-    for (size_t i = 0; i < array_length(marks); i++)
-        outcome.marks[i] = world_mark_count(sim.world, marks[i]);
-    for (size_t i = 0; i < array_length(hard_marks); i++)
-        outcome.hard_marks[i] = world_mark_count(sim.world, hard_marks[i]);
-    outcome.deleted = world_mark_count(sim.world, "run_deleted");
-    outcome.signals_found = world_mark_count(sim.world, "signal_found_in_old_run");
-    for (size_t i = 0; i < array_length(moving_marks); i++)
-        outcome.moving_marks[i] = world_mark_count(sim.world, moving_marks[i]);
-    for (size_t i = 0; i < array_length(limited_marks); i++)
-        outcome.limited_marks[i] = world_mark_count(sim.world, limited_marks[i]);
-    for (size_t i = 0; i < array_length(divided_marks); i++)
-        outcome.divided_marks[i] = world_mark_count(sim.world, divided_marks[i]);
-    for (size_t i = 0; i < array_length(hasty_marks); i++)
-        outcome.hasty_marks[i] = world_mark_count(sim.world, hasty_marks[i]);
+    sum->trace = world_trace_hash(sim.world);
+    sum->steps += world_steps(sim.world);
+    sum->workflows += load->entry_count;
+    sum->repeats += load->repeats;
+    sum->dropped += load->tasks_dropped;
+    sum->queries += load->queries;
+    sum->queries_answered += load->queries_answered;
+    marks_add(&sum->marks, sim.world);
     workflow_load_free(load);
     sim_close(&sim);
-    return outcome;
+}
+
+/* One storm for each `share` seeds. */
+static struct outcome
+run_storms(struct storm (*make)(uint64_t seed), int share, const struct marks *wanted)
+{
+    struct outcome sum = {.marks = *wanted};
+    for (int i = 0; i < (test_seed_count() + share - 1) / share; i++) {
+        struct storm storm = make(test_seed(i));
+        run_storm(&storm, &sum);
+    }
+    return sum;
 }
 
 static void
-expect_marks(const char *const names[], const uint64_t counts[], size_t count)
+expect_storms(struct storm (*make)(uint64_t seed), const struct marks *wanted)
 {
-    for (size_t i = 0; i < count; i++)
-        printf("    %-24s %llu\n", names[i], (unsigned long long)counts[i]);
-    for (size_t i = 0; i < count; i++)
-        EXPECT(counts[i] > 0);
+    struct outcome sum = run_storms(make, 1, wanted);
+    marks_expect(&sum.marks, FEW_SEEDS);
 }
 
 static struct storm
@@ -280,26 +258,14 @@ usual_storm(uint64_t seed)
 
 TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_whatever_crashes, "J-017")
 {
-    uint64_t counts[array_length(marks)] = {0}, workflows = 0, repeats = 0, dropped = 0;
-    uint64_t queries = 0, answered = 0;
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = usual_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(marks); m++)
-            counts[m] += outcome.marks[m];
-        workflows += outcome.workflows;
-        repeats += outcome.repeats;
-        dropped += outcome.dropped;
-        queries += outcome.queries;
-        answered += outcome.queries_answered;
-    }
-    printf("    %llu queries, %llu of them answered\n", (unsigned long long)queries,
-           (unsigned long long)answered);
+    struct outcome sum = run_storms(usual_storm, 1, &usual_marks);
+    printf("    %llu queries, %llu of them answered\n", (unsigned long long)sum.queries,
+           (unsigned long long)sum.queries_answered);
     printf("    %llu workflows, %llu repeated calls, %llu tasks dropped by workers\n",
-           (unsigned long long)workflows, (unsigned long long)repeats, (unsigned long long)dropped);
-    EXPECT(workflows > 0 && repeats + dropped > 0);
-    if (test_seed_count() > 9) /* few seeds need not come to everything */
-        expect_marks(marks, counts, array_length(marks));
+           (unsigned long long)sum.workflows, (unsigned long long)sum.repeats,
+           (unsigned long long)sum.dropped);
+    EXPECT(sum.workflows > 0 && sum.repeats + sum.dropped > 0);
+    marks_expect(&sum.marks, FEW_SEEDS);
 }
 
 /* Crashes aim at commits, the disk is slow in half of the storms, so that much is in flight; an id
@@ -327,30 +293,25 @@ hard_storm(uint64_t seed)
 
 TEST(workflow_sim, every_workflow_ends_with_what_was_acknowledged_when_crashes_aim_at_commits)
 {
-    uint64_t counts[array_length(hard_marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = hard_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(hard_marks); m++)
-            counts[m] += outcome.hard_marks[m];
-    }
-    if (test_seed_count() > 9)
-        expect_marks(hard_marks, counts, array_length(hard_marks));
+    expect_storms(hard_storm, &hard_marks);
 }
 
 /* A day later the runs go, whatever crashes then. */
+static struct storm
+retention_storm(uint64_t seed)
+{
+    struct storm storm = usual_storm(seed);
+    storm.duration = 15 * NS_PER_S;
+    storm.workflows_max = 20;
+    storm.is_at_commits = true;
+    storm.has_retention_passed = true;
+    return storm;
+}
+
 TEST(workflow_sim, nothing_is_left_of_workflows_when_their_retention_has_passed)
 {
-    uint64_t deleted = 0;
-    for (int i = 0; i < (test_seed_count() + 4) / 5; i++) {
-        struct storm storm = usual_storm(test_seed(i));
-        storm.duration = 15 * NS_PER_S;
-        storm.workflows_max = 20;
-        storm.is_at_commits = true;
-        storm.has_retention_passed = true;
-        deleted += run_storm(&storm).deleted;
-    }
-    EXPECT(deleted > 0);
+    struct outcome sum = run_storms(retention_storm, 5, &(struct marks){.usual = {"run_deleted"}});
+    marks_expect(&sum.marks, 0);
 }
 
 /* The domain moves to another cluster and back all the time, and is changed otherwise, while hosts
@@ -367,15 +328,7 @@ moving_storm(uint64_t seed)
 
 TEST(workflow_sim, shards_follow_the_domains_in_order_and_once_whatever_crashes, "D-045", "D-046")
 {
-    uint64_t counts[array_length(moving_marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = moving_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(moving_marks); m++)
-            counts[m] += outcome.moving_marks[m];
-    }
-    if (test_seed_count() > 9)
-        expect_marks(moving_marks, counts, array_length(moving_marks));
+    expect_storms(moving_storm, &moving_marks);
 }
 
 /* An operator divides the lists into more and fewer partitions all the time; pollers vanish, most
@@ -398,15 +351,7 @@ divided_storm(uint64_t seed)
 
 TEST(workflow_sim, every_task_finds_its_poller_while_lists_are_divided_anew, "C-016", "C-019")
 {
-    uint64_t counts[array_length(divided_marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = divided_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(divided_marks); m++)
-            counts[m] += outcome.divided_marks[m];
-    }
-    if (test_seed_count() > 9)
-        expect_marks(divided_marks, counts, array_length(divided_marks));
+    expect_storms(divided_storm, &divided_marks);
 }
 
 /* Each workflow id has few calls and tasks a second, and the outbox so little memory that what
@@ -429,15 +374,7 @@ limited_storm(uint64_t seed)
 
 TEST(workflow_sim, every_workflow_ends_though_each_has_its_limits_and_memory_is_short)
 {
-    uint64_t counts[array_length(limited_marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = limited_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(limited_marks); m++)
-            counts[m] += outcome.limited_marks[m];
-    }
-    if (test_seed_count() > 9)
-        expect_marks(limited_marks, counts, array_length(limited_marks));
+    expect_storms(limited_storm, &limited_marks);
 }
 
 /* Parents are terminated when they have just asked for their children, on a slow disk: an owner
@@ -456,15 +393,7 @@ hasty_storm(uint64_t seed)
 
 TEST(workflow_sim, no_child_waits_for_a_parent_that_was_ended_at_once)
 {
-    uint64_t counts[array_length(hasty_marks)] = {0};
-    for (int i = 0; i < test_seed_count(); i++) {
-        struct storm storm = hasty_storm(test_seed(i));
-        struct outcome outcome = run_storm(&storm);
-        for (size_t m = 0; m < array_length(hasty_marks); m++)
-            counts[m] += outcome.hasty_marks[m];
-    }
-    if (test_seed_count() > 9)
-        expect_marks(hasty_marks, counts, array_length(hasty_marks));
+    expect_storms(hasty_storm, &hasty_marks);
 }
 
 /* Parents signal children that go on as other runs, while shards change hands all the time: a
@@ -486,32 +415,26 @@ signaling_storm(uint64_t seed)
 
 TEST(workflow_sim, no_child_gets_a_signal_of_its_parent_twice)
 {
-    uint64_t found = 0;
-    for (int i = 0; i < (test_seed_count() + 3) / 4; i++) {
-        struct storm storm = signaling_storm(test_seed(i));
-        found += run_storm(&storm).signals_found;
-    }
-    if (test_seed_count() > 9)
-        EXPECT(found > 0);
+    struct outcome sum =
+        run_storms(signaling_storm, 4, &(struct marks){.usual = {"signal_found_in_old_run"}});
+    marks_expect(&sum.marks, FEW_SEEDS);
 }
 
 /* Seeds that once found something, and still do with its fix taken back: docs/bugs.md. */
 TEST(workflow_sim, what_was_found_once_stays_fixed)
 {
-    static const uint64_t divided_seeds[] = {20};
-    for (size_t i = 0; i < array_length(divided_seeds); i++) {
-        struct storm storm = divided_storm(divided_seeds[i]);
-        run_storm(&storm);
-    }
-    struct storm limited = limited_storm(14);
-    run_storm(&limited);
+    struct storm divided = divided_storm(20), limited = limited_storm(14);
+    run_storm(&divided, &(struct outcome){0});
+    run_storm(&limited, &(struct outcome){0});
 }
 
 TEST(workflow_sim, the_same_seed_gives_the_same_trace)
 {
     struct storm storm = usual_storm(test_seed(0));
     storm.duration = 15 * NS_PER_S;
-    struct outcome first = run_storm(&storm), second = run_storm(&storm);
+    struct outcome first = {0}, second = {0};
+    run_storm(&storm, &first);
+    run_storm(&storm, &second);
     EXPECT_EQ(first.trace, second.trace);
     EXPECT_EQ(first.steps, second.steps);
 }
