@@ -1,7 +1,6 @@
 /* audit.c - what operators did: admin audit. */
 #include <jansson.h>
 
-#include "base/text.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/inside.h"
 #include "cli/render.h"
@@ -46,18 +45,16 @@ cli_audit(struct cli_call *call)
 {
     STORE_API(ListAuditRecordsRequest) request =
         CADENZA__ADMIN__V1__LIST_AUDIT_RECORDS_REQUEST__INIT;
-    uint64_t count = 20;
-    if (call->count != NULL && !text_parse_uint64(slice_text(call->count), 1, COUNT_MAX, &count))
-        return cli_wrong(call, error_new(call->arena, ERR_BAD_REQUEST,
-                                         "--count: '%s' is not a number from 1 to %d", call->count,
-                                         COUNT_MAX));
+    int64_t count;
+    struct error *err = cli_number(call, "count", 1, COUNT_MAX, 20, &count);
+    if (err != NULL)
+        return err;
     request.page_size = (int32_t)count;
     if (call->domain.name != NULL)
         request.domain = (char *)call->domain.name;
     ProtobufCMessage *answer = NULL;
-    struct error *err =
-        cli_ask(call, "/cadenza.admin.v1.AuditAPI/ListAuditRecords", &request.base, TIMEOUT,
-                &cadenza__admin__v1__list_audit_records_response__descriptor, &answer);
+    err = cli_ask(call, "/cadenza.admin.v1.AuditAPI/ListAuditRecords", &request.base, TIMEOUT,
+                  &cadenza__admin__v1__list_audit_records_response__descriptor, &answer);
     if (err != NULL)
         return err;
     const STORE_API(ListAuditRecordsResponse) *response =

@@ -2,7 +2,6 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/vector.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/inside.h"
@@ -66,11 +65,10 @@ print_entities(struct cli_call *call, STORE_API(Entity) *const *entities, size_t
 struct error *
 cli_entity_list(struct cli_call *call)
 {
-    uint64_t left = UINT64_MAX;
-    if (call->count != NULL && !text_parse_uint64(slice_text(call->count), 1, 1000000, &left))
-        return cli_wrong(call,
-                         error_new(call->arena, ERR_BAD_REQUEST,
-                                   "--count: '%s' is not a number from 1 to 1000000", call->count));
+    int64_t left;
+    struct error *err = cli_number(call, "count", 1, 1000000, INT64_MAX, &left);
+    if (err != NULL)
+        return err;
     STORE_API(ListEntitiesRequest) request = CADENZA__ADMIN__V1__LIST_ENTITIES_REQUEST__INIT;
     const char *type = cli_text(call, "entity_type");
     request.type = (char *)(type == NULL ? "" : type);
@@ -79,8 +77,8 @@ cli_entity_list(struct cli_call *call)
     do {
         ProtobufCMessage *answer = NULL;
         request.page_size = left < PAGE_MAX ? (int32_t)left : PAGE_MAX;
-        struct error *err = cli_ask(call, ENTITY_API("ListEntities"), &request.base, TIMEOUT,
-                                    TYPE_OF(list_entities_response), &answer);
+        err = cli_ask(call, ENTITY_API("ListEntities"), &request.base, TIMEOUT,
+                      TYPE_OF(list_entities_response), &answer);
         if (err != NULL)
             return err;
         const STORE_API(ListEntitiesResponse) *page = (STORE_API(ListEntitiesResponse) *)answer;

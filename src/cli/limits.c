@@ -1,7 +1,6 @@
 /* limits.c - what limits a server has and who meets them: config keys, admin hot-workflows. */
 #include <jansson.h>
 
-#include "base/text.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "cli/inside.h"
 #include "cli/table.h"
@@ -55,18 +54,16 @@ struct error *
 cli_hot_workflows(struct cli_call *call)
 {
     STORE_API(HotWorkflowsRequest) request = CADENZA__ADMIN__V1__HOT_WORKFLOWS_REQUEST__INIT;
-    uint64_t count = 0;
-    if (call->count != NULL && !text_parse_uint64(slice_text(call->count), 1, COUNT_MAX, &count))
-        return cli_wrong(call, error_new(call->arena, ERR_BAD_REQUEST,
-                                         "--count: '%s' is not a number from 1 to %d", call->count,
-                                         COUNT_MAX));
+    int64_t count;
+    struct error *err = cli_number(call, "count", 1, COUNT_MAX, 0, &count);
+    if (err != NULL)
+        return err;
     request.count = (int32_t)count;
     if (call->domain.name != NULL)
         request.domain = (char *)call->domain.name;
     ProtobufCMessage *answer = NULL;
-    struct error *err =
-        cli_ask(call, "/cadenza.admin.v1.LimitsAPI/HotWorkflows", &request.base, TIMEOUT,
-                &cadenza__admin__v1__hot_workflows_response__descriptor, &answer);
+    err = cli_ask(call, "/cadenza.admin.v1.LimitsAPI/HotWorkflows", &request.base, TIMEOUT,
+                  &cadenza__admin__v1__hot_workflows_response__descriptor, &answer);
     if (err != NULL)
         return err;
     const STORE_API(HotWorkflowsResponse) *response = (STORE_API(HotWorkflowsResponse) *)answer;
