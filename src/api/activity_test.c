@@ -189,13 +189,7 @@ TEST(activity, it_is_answered_by_its_id, "A-103", "A-123")
 static int
 pending_state(struct fixture *fixture)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
+    const API(DescribeWorkflowExecutionResponse) *response = run_describe(fixture, "wf", "");
     EXPECT_EQ(response->n_pending_activities, 1);
     EXPECT_TEXT(response->pending_activities[0]->activity_id, "7");
     return response->pending_activities[0]->state;

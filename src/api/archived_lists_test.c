@@ -99,7 +99,7 @@ find(struct fixture *fixture)
         family_sleep(fixture, NS_PER_S);
     }
     run_start(fixture, "killed");
-    family_terminate(fixture, "killed");
+    terminate_run(fixture, "killed");
     int64_t then = clock_wall();
     EXPECT_TEXT(list_ids(fixture, "", 0), ""); /* they are not gone */
     archiving_pass(fixture);

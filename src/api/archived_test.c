@@ -122,8 +122,8 @@ archive_chain(struct fixture *fixture)
         family_decide(fixture, "work", "wf", i < 4 ? next : decide_end(fixture));
         before[i] = read_all(fixture, "wf", runs[i], 0, false, &pages);
         if (i < 4)
-            runs[i + 1] =
-                family_describe(fixture, "wf")->workflow_execution_info->workflow_execution->run_id;
+            runs[i + 1] = run_describe(fixture, "wf", "")
+                              ->workflow_execution_info->workflow_execution->run_id;
     }
     archiving_pass(fixture);
     for (int i = 0; i < 5; i++)

@@ -136,18 +136,13 @@ asking_start_run(struct fixture *fixture, const char *workflow_id)
 API(PollForDecisionTaskResponse) *
 poll_sticky(struct fixture *fixture, const char *list, int64_t timeout)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
+    API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, list);
     API(PollForDecisionTaskResponse) *response;
     int64_t before = fixture->timeout;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, list);
     request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
     request->task_list->base_name = "work";
-    request->identity = "worker";
     fixture->timeout = timeout;
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &response));
+    EXPECT_OK(poll_send(fixture, request, &response));
     fixture->timeout = before;
     return response;
 }

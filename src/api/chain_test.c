@@ -22,7 +22,7 @@ current_start(struct fixture *fixture)
 static const char *
 current_run(struct fixture *fixture)
 {
-    return family_describe(fixture, "kid")->workflow_execution_info->workflow_execution->run_id;
+    return run_describe(fixture, "kid", "")->workflow_execution_info->workflow_execution->run_id;
 }
 
 /* How often the parent was told of an end. */
@@ -61,7 +61,7 @@ begin_cron(struct fixture *fixture, API(ParentClosePolicy) policy)
     EXPECT_TEXT(third->first_execution_run_id, first);
     EXPECT_TEXT(third->parent_execution_info->workflow_execution->workflow_id, "parent");
     EXPECT_EQ(count_ends(fixture), 0u);
-    EXPECT_EQ(family_describe(fixture, "parent")->n_pending_children, 1u);
+    EXPECT_EQ(run_describe(fixture, "parent", "")->n_pending_children, 1u);
     return first;
 }
 
@@ -71,7 +71,7 @@ cron_terminated(struct fixture *fixture)
     const char *first = begin_cron(fixture, FAMILY_POLICY(INVALID));
     const char *current = current_run(fixture);
     EXPECT(strcmp(first, current) != 0);
-    family_terminate(fixture, "kid");
+    terminate_run(fixture, "kid");
     const API(ChildWorkflowExecutionTerminatedEventAttributes) *terminated =
         family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED))
             ->child_workflow_execution_terminated_event_attributes;
@@ -217,15 +217,6 @@ TEST(chain, a_child_that_succeeds_at_last_has_completed, "A-168")
 
 /* --- reset ---- */
 
-static const char *
-start_as(struct fixture *fixture, API(StartWorkflowExecutionRequest) *request)
-{
-    API(StartWorkflowExecutionResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
-    return response->run_id;
-}
-
 /* Back to the first decision of this run. */
 static const char *
 reset(struct fixture *fixture, const char *run_id)
@@ -247,7 +238,7 @@ reset(struct fixture *fixture, const char *run_id)
 static const API(WorkflowExecutionInfo) *
 current_of(struct fixture *fixture, const char *workflow_id)
 {
-    return family_describe(fixture, workflow_id)->workflow_execution_info;
+    return run_describe(fixture, workflow_id, "")->workflow_execution_info;
 }
 
 /* The base run waited most of an hour for its fire; the one that the reset made waits for nothing.
@@ -257,7 +248,7 @@ reset_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->cron_schedule = (char *)"@every 1h";
-    const char *first = start_as(fixture, request);
+    const char *first = run_start_by(fixture, request);
     family_sleep(fixture, 3600 * NS_PER_S);
     family_decide(fixture, "work", "wf", decide_end(fixture));
     family_sleep(fixture, 600 * NS_PER_S); /* the second run waits */
@@ -295,7 +286,7 @@ reset_attempts(struct fixture *fixture)
     request->retry_policy->initial_interval = presence_make_duration(fixture->arena, 1);
     request->retry_policy->backoff_coefficient = 1;
     request->retry_policy->maximum_attempts = 2;
-    const char *first = start_as(fixture, request);
+    const char *first = run_start_by(fixture, request);
     for (int i = 0; i < 2; i++)
         family_decide(fixture, "work", "wf", family_fail(fixture));
     family_await(fixture, "wf", "", FAMILY_EVENT(WORKFLOW_EXECUTION_FAILED));

@@ -46,7 +46,7 @@ life(struct fixture *fixture)
     EXPECT_EQ(first->execution_start_to_close_timeout->seconds, 600);
     EXPECT_EQ(first->task_start_to_close_timeout->seconds, 10);
 
-    API(DescribeWorkflowExecutionResponse) *described = family_describe(fixture, "parent");
+    API(DescribeWorkflowExecutionResponse) *described = run_describe(fixture, "parent", "");
     EXPECT_EQ(described->n_pending_children, 1);
     const API(PendingChildExecutionInfo) *pending = described->pending_children[0];
     EXPECT_TEXT(pending->domain, "orders");
@@ -63,7 +63,7 @@ life(struct fixture *fixture)
     EXPECT_EQ(completed->initiated_event_id, 5);
     EXPECT_EQ(completed->started_event_id, event->event_id);
     EXPECT(slice_equal(presence_read_bytes(completed->result->data), slice_text("done")));
-    EXPECT_EQ(family_describe(fixture, "parent")->n_pending_children, 0);
+    EXPECT_EQ(run_describe(fixture, "parent", "")->n_pending_children, 0);
 }
 
 TEST(child, a_parent_hears_of_its_start_and_its_end, "A-156", "A-157", "A-158", "A-162", "A-173")
@@ -95,7 +95,7 @@ end_terminated(struct fixture *fixture)
 {
     family_begin(fixture, "parent", family_start_child(fixture, "kid", FAMILY_POLICY(ABANDON)));
     family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_STARTED));
-    family_terminate(fixture, "kid");
+    terminate_run(fixture, "kid");
     const API(ChildWorkflowExecutionTerminatedEventAttributes) *terminated =
         family_await(fixture, "parent", "", FAMILY_EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED))
             ->child_workflow_execution_terminated_event_attributes;
@@ -169,7 +169,7 @@ running_id(struct fixture *fixture)
     EXPECT_EQ(failed->initiated_event_id, 5);
     EXPECT_EQ(failed->decision_task_completed_event_id, 4);
     EXPECT(slice_equal(presence_read_bytes(failed->control), slice_text("c")));
-    EXPECT_EQ(family_describe(fixture, "parent")->n_pending_children, 0);
+    EXPECT_EQ(run_describe(fixture, "parent", "")->n_pending_children, 0);
 }
 
 TEST(child, an_id_that_runs_already_is_refused, "A-160")
@@ -201,7 +201,7 @@ reuse(struct fixture *fixture, bool is_good, API(WorkflowIdReusePolicy) policy,
     EXPECT_EQ(
         family_count(fixture, parent, "", FAMILY_EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED)),
         is_refused ? 1u : 0u);
-    family_terminate(fixture, parent);
+    terminate_run(fixture, parent);
     if (!is_refused)
         family_decide(fixture, "kids", kid, decide_end(fixture));
 }
@@ -374,7 +374,7 @@ part_many(struct fixture *fixture)
     family_decide_list(fixture, "work", "parent", decisions, CHILDREN);
     for (int i = 0; i < CHILDREN; i++)
         EXPECT(poll_decision(fixture, "kids")->task_token.len > 0);
-    family_terminate(fixture, "parent");
+    terminate_run(fixture, "parent");
     for (int i = 0; i < CHILDREN; i++)
         family_await(fixture, arena_format(fixture->arena, "kid-%d", i), "",
                      FAMILY_EVENT(WORKFLOW_EXECUTION_TERMINATED));
@@ -410,11 +410,9 @@ static void
 policy_of_parent(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "parent");
-    API(StartWorkflowExecutionResponse) *response;
     request->active_cluster_selection_policy =
         message_new(fixture->arena, API_TYPE(active_cluster_selection_policy));
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    run_start_by(fixture, request);
     family_decide(fixture, "work", "parent",
                   family_start_child(fixture, "kid", FAMILY_POLICY(INVALID)));
     EXPECT(family_await(fixture, "kid", "", FAMILY_EVENT(WORKFLOW_EXECUTION_STARTED))

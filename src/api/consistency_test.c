@@ -9,14 +9,10 @@
 static API(DescribeWorkflowExecutionResponse) *
 describe(struct fixture *fixture, API(QueryConsistencyLevel) level)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *request = fixture_describe(fixture, "wf", "");
     API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
     request->query_consistency_level = level;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
+    EXPECT_OK(describe_send(fixture, request, &response));
     return response;
 }
 

@@ -173,7 +173,7 @@ static void
 cancel_a_closed_one(struct fixture *fixture)
 {
     begin_target(fixture);
-    family_terminate(fixture, "target");
+    terminate_run(fixture, "target");
     family_begin(fixture, "source", family_cancel(fixture, "target"));
     expect_cancel_failed(fixture, CAUSE(CANCEL, WORKFLOW_ALREADY_COMPLETED));
 }

@@ -144,28 +144,3 @@ family_count(struct fixture *fixture, const char *workflow_id, const char *run_i
         count += history->events[i]->attributes_case == kind;
     return count;
 }
-
-API(DescribeWorkflowExecutionResponse) *
-family_describe(struct fixture *fixture, const char *workflow_id)
-{
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
-    return response;
-}
-
-void
-family_terminate(struct fixture *fixture, const char *workflow_id)
-{
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
-}

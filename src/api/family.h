@@ -43,9 +43,6 @@ API(HistoryEvent) *family_await(struct fixture *fixture, const char *workflow_id
 /* How many events of this kind there are now. */
 size_t family_count(struct fixture *fixture, const char *workflow_id, const char *run_id,
                     API(HistoryEvent__AttributesCase) kind);
-API(DescribeWorkflowExecutionResponse) *family_describe(struct fixture *fixture,
-                                                        const char *workflow_id);
-void family_terminate(struct fixture *fixture, const char *workflow_id);
 /* The world goes on for so long. */
 void family_sleep(struct fixture *fixture, int64_t nanoseconds);
 

@@ -105,17 +105,37 @@ API(WorkflowExecution) *fixture_execution(struct fixture *fixture, const char *w
 API(TaskList) *fixture_list(struct fixture *fixture, const char *name);
 /* Starts a run of type "order" on list "work", ten minutes, decisions ten seconds. */
 API(StartWorkflowExecutionRequest) *fixture_start(struct fixture *fixture, const char *workflow_id);
+/* Of "orders", as the next two; run_id "": the current run. */
+API(DescribeWorkflowExecutionRequest) *
+fixture_describe(struct fixture *fixture, const char *workflow_id, const char *run_id);
+API(PollForDecisionTaskRequest) *fixture_poll(struct fixture *fixture, const char *list);
+must_use struct error *describe_send(struct fixture *fixture,
+                                     const API(DescribeWorkflowExecutionRequest) *request,
+                                     API(DescribeWorkflowExecutionResponse) **response);
+must_use struct error *poll_send(struct fixture *fixture,
+                                 const API(PollForDecisionTaskRequest) *request,
+                                 API(PollForDecisionTaskResponse) **response);
+/* The same, only whether it can be described. */
+must_use struct error *run_try_describe(struct fixture *fixture, const char *workflow_id,
+                                        const char *run_id);
 
 /* --- steps of a run, each of which must succeed -------------------------------------------------
  */
 
 const char *run_start(struct fixture *fixture, const char *workflow_id);
+const char *run_start_by(struct fixture *fixture,
+                         const API(StartWorkflowExecutionRequest) *request);
 void run_signal(struct fixture *fixture, const char *workflow_id, const char *name);
+void terminate_run(struct fixture *fixture, const char *workflow_id);
+API(DescribeWorkflowExecutionResponse) *run_describe(struct fixture *fixture,
+                                                     const char *workflow_id, const char *run_id);
 API(PollForDecisionTaskResponse) *poll_decision(struct fixture *fixture, const char *list);
 API(PollForActivityTaskResponse) *poll_activity(struct fixture *fixture, const char *list);
 /* Answers a decision with the decisions given. */
 API(RespondDecisionTaskCompletedRequest) *
 fixture_complete(struct fixture *fixture, ProtobufCBinaryData token, API(Decision) *decision);
+/* Its worker could not decide. */
+void run_fail_decision(struct fixture *fixture, ProtobufCBinaryData token);
 API(RespondDecisionTaskCompletedResponse) *
 run_complete(struct fixture *fixture, const API(RespondDecisionTaskCompletedRequest) *request);
 API(Decision) *decide_activity(struct fixture *fixture, const char *activity_id);

@@ -1,13 +1,18 @@
-/* fixture_steps.c - steps of a run, each of which must succeed. See fixture.h. */
+/* fixture_steps.c - steps of a run: most must succeed. See fixture.h. */
 #include "api/fixture.h"
 #include "wire/names.h"
 
 const char *
 run_start(struct fixture *fixture, const char *workflow_id)
 {
+    return run_start_by(fixture, fixture_start(fixture, workflow_id));
+}
+
+const char *
+run_start_by(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *request)
+{
     API(StartWorkflowExecutionResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution",
-                           &fixture_start(fixture, workflow_id)->base,
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
                            API_TYPE(start_workflow_execution_response), &response));
     return response->run_id;
 }
@@ -26,17 +31,54 @@ run_signal(struct fixture *fixture, const char *workflow_id, const char *name)
                            API_TYPE(signal_workflow_execution_response), &response));
 }
 
+void
+terminate_run(struct fixture *fixture, const char *workflow_id)
+{
+    API(TerminateWorkflowExecutionRequest) *request =
+        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
+    API(TerminateWorkflowExecutionResponse) *response;
+    request->domain = "orders";
+    request->workflow_execution = fixture_execution(fixture, workflow_id);
+    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
+                           API_TYPE(terminate_workflow_execution_response), &response));
+}
+
+struct error *
+describe_send(struct fixture *fixture, const API(DescribeWorkflowExecutionRequest) *request,
+              API(DescribeWorkflowExecutionResponse) **response)
+{
+    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
+                        API_TYPE(describe_workflow_execution_response), response);
+}
+
+struct error *
+run_try_describe(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    API(DescribeWorkflowExecutionResponse) *response;
+    return describe_send(fixture, fixture_describe(fixture, workflow_id, run_id), &response);
+}
+
+API(DescribeWorkflowExecutionResponse) *
+run_describe(struct fixture *fixture, const char *workflow_id, const char *run_id)
+{
+    API(DescribeWorkflowExecutionResponse) *response;
+    EXPECT_OK(describe_send(fixture, fixture_describe(fixture, workflow_id, run_id), &response));
+    return response;
+}
+
+struct error *
+poll_send(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request,
+          API(PollForDecisionTaskResponse) **response)
+{
+    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
+                        API_TYPE(poll_for_decision_task_response), response);
+}
+
 API(PollForDecisionTaskResponse) *
 poll_decision(struct fixture *fixture, const char *list)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
     API(PollForDecisionTaskResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, list);
-    request->identity = "worker";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &response));
+    EXPECT_OK(poll_send(fixture, fixture_poll(fixture, list), &response));
     return response;
 }
 
@@ -52,6 +94,19 @@ poll_activity(struct fixture *fixture, const char *list)
     EXPECT_OK(fixture_call(fixture, WORKER_API "PollForActivityTask", &request->base,
                            API_TYPE(poll_for_activity_task_response), &response));
     return response;
+}
+
+void
+run_fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
+{
+    API(RespondDecisionTaskFailedRequest) *request =
+        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
+    API(RespondDecisionTaskFailedResponse) *response;
+    request->task_token = token;
+    request->cause = API_VALUE(
+        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
+    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &request->base,
+                           API_TYPE(respond_decision_task_failed_response), &response));
 }
 
 API(RespondDecisionTaskCompletedResponse) *

@@ -34,10 +34,8 @@ static void
 start_with_header(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *response;
     request->header = header(fixture, "of the start");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    run_start_by(fixture, request);
     EXPECT_HEADER(first_event(fixture, "wf")->header, "of the start");
 }
 
@@ -97,14 +95,12 @@ static void
 followed(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *response;
     request->header = header(fixture, "of the start");
     request->cron_schedule = (char *)"@every 1s";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    const char *run_id = run_start_by(fixture, request);
     family_decide(fixture, "work", "wf", decide_end(fixture));
     const API(WorkflowExecutionStartedEventAttributes) *second = first_event(fixture, "wf");
-    EXPECT_TEXT(second->continued_execution_run_id, response->run_id);
+    EXPECT_TEXT(second->continued_execution_run_id, run_id);
     EXPECT_HEADER(second->header, "of the start");
 }
 

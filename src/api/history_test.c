@@ -279,16 +279,8 @@ static void
 describe(struct fixture *fixture)
 {
     const char *run_id = run_start(fixture, "wf");
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-#define DESCRIBE_RUN                                                                               \
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,      \
-                           API_TYPE(describe_workflow_execution_response), &response))
-    DESCRIBE_RUN;
-    API(WorkflowExecutionInfo) *info = response->workflow_execution_info;
+    const API(DescribeWorkflowExecutionResponse) *response = run_describe(fixture, "wf", "");
+    const API(WorkflowExecutionInfo) *info = response->workflow_execution_info;
     EXPECT_TEXT(info->workflow_execution->run_id, run_id);
     EXPECT_TEXT(info->type->name, "order");
     EXPECT_EQ(info->history_length, 2);
@@ -298,7 +290,7 @@ describe(struct fixture *fixture)
     EXPECT_EQ(response->pending_decision->state,
               API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_SCHEDULED));
     end_run(fixture);
-    DESCRIBE_RUN;
+    response = run_describe(fixture, "wf", "");
     info = response->workflow_execution_info;
     EXPECT_EQ(
         info->close_status,
@@ -315,12 +307,7 @@ TEST(history, a_run_is_described, "A-029", "A-237", "A-238", "A-239")
 static API(WorkflowExecutionInfo) *
 describe_id(struct fixture *fixture, const char *workflow_id)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    DESCRIBE_RUN;
+    API(DescribeWorkflowExecutionResponse) *response = run_describe(fixture, workflow_id, "");
     EXPECT(response->pending_decision == NULL || !response->workflow_execution_info->is_cron);
     return response->workflow_execution_info;
 }
@@ -331,18 +318,11 @@ describe_cron(struct fixture *fixture)
     const API(CronOverlapPolicy) policy =
         API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "cron");
-    API(StartWorkflowExecutionResponse) *started;
     start->cron_schedule = (char *)"@every 1h";
     start->cron_overlap_policy = policy;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    run_start_by(fixture, start);
     run_start(fixture, "plain");
     EXPECT(!describe_id(fixture, "plain")->is_cron);
-    API(TerminateWorkflowExecutionRequest) *terminate =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *terminated;
-    terminate->domain = "orders";
-    terminate->workflow_execution = fixture_execution(fixture, "cron");
     for (int i = 0; i < 2; i++) { /* open, then terminated */
         API(WorkflowExecutionInfo) *info = describe_id(fixture, "cron");
         EXPECT(info->is_cron);
@@ -351,9 +331,7 @@ describe_cron(struct fixture *fixture)
         EXPECT_EQ(info->execution_time->seconds - info->start_time->seconds, 3600);
         EXPECT_EQ(info->close_time != NULL, i == 1);
         if (i == 0)
-            EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution",
-                                   &terminate->base,
-                                   API_TYPE(terminate_workflow_execution_response), &terminated));
+            terminate_run(fixture, "cron");
     }
 }
 
@@ -368,15 +346,13 @@ current_run(struct fixture *fixture)
     const char *first = run_start(fixture, "wf");
     end_run(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *response;
     request->workflow_id_reuse_policy =
         API_VALUE(WORKFLOW_ID_REUSE_POLICY__WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    const char *run_id = run_start_by(fixture, request);
     run_signal(fixture, "wf", "go"); /* names no run */
     API(GetWorkflowExecutionHistoryRequest) *history = fixture_history(fixture, "wf");
     EXPECT_EQ(read_history(fixture, history)->history->n_events, 3);
-    history->workflow_execution->run_id = response->run_id;
+    history->workflow_execution->run_id = (char *)run_id;
     EXPECT_EQ(read_history(fixture, history)->history->n_events, 3);
     history->workflow_execution->run_id = (char *)first;
     EXPECT_EQ(read_history(fixture, history)->history->n_events, 5);

@@ -56,11 +56,9 @@ static void
 start(struct fixture *fixture, const char *workflow_id, const char *scope, const char *name)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, workflow_id);
-    API(StartWorkflowExecutionResponse) *started;
     request->domain = "users";
     request->active_cluster_selection_policy = policy_of(fixture, scope, name);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    run_start_by(fixture, request);
 }
 
 /* By pages of two, and as many as are counted. */

@@ -39,10 +39,7 @@ start_of(struct fixture *fixture, const char *workflow_id, const char *city)
 static void
 start_in(struct fixture *fixture, const char *workflow_id, const char *city)
 {
-    API(StartWorkflowExecutionRequest) *start = start_of(fixture, workflow_id, city);
-    API(StartWorkflowExecutionResponse) *started;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
+    run_start_by(fixture, start_of(fixture, workflow_id, city));
 }
 
 static void
@@ -141,13 +138,10 @@ TEST(homes, of_a_domain_without_attributes_all_workflows_are_in_one_cluster)
 static API(DescribeWorkflowExecutionResponse) *
 describe_run(struct fixture *fixture, const char *workflow_id)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *request = fixture_describe(fixture, workflow_id, "");
     API(DescribeWorkflowExecutionResponse) *response;
     request->domain = "cities";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
+    EXPECT_OK(describe_send(fixture, request, &response));
     return response;
 }
 

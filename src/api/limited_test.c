@@ -79,13 +79,7 @@ reset(struct fixture *fixture)
 static struct error *
 describe(struct fixture *fixture)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "busy");
-    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                        API_TYPE(describe_workflow_execution_response), &response);
+    return run_try_describe(fixture, "busy", "");
 }
 
 static struct error *

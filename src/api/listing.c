@@ -144,32 +144,11 @@ list_one(struct fixture *fixture, const char *workflow_id)
 
 /* --- runs ---- */
 
-const char *
-listing_start(struct fixture *fixture, const API(StartWorkflowExecutionRequest) *request)
-{
-    API(StartWorkflowExecutionResponse) *response;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
-    return response->run_id;
-}
-
 void
 listing_end(struct fixture *fixture)
 {
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
-}
-
-void
-listing_terminate(struct fixture *fixture, const char *workflow_id)
-{
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
 }
 
 API(SearchAttributes) *

@@ -37,11 +37,8 @@ const char *list_closed_ids(struct fixture *fixture);
 /* The one run of a workflow id that there is. */
 const API(WorkflowExecutionInfo) *list_one(struct fixture *fixture, const char *workflow_id);
 
-/* A run of this start request; ends the run of "work" whose decision is next. */
-const char *listing_start(struct fixture *fixture,
-                          const API(StartWorkflowExecutionRequest) *request);
+/* Ends the run of "work" whose decision is next. */
 void listing_end(struct fixture *fixture);
-void listing_terminate(struct fixture *fixture, const char *workflow_id);
 /* Search attributes {key: json}. */
 API(SearchAttributes) *listing_attributes(struct fixture *fixture, const char *key,
                                           const char *json);

@@ -69,7 +69,7 @@ by_start_time(struct fixture *fixture)
     int64_t start = time_of(list_one(fixture, "wf")->start_time);
     scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_OK(fiber_sleep(10 * NS_PER_S, arena));
-    listing_terminate(fixture, "wf");
+    terminate_run(fixture, "wf");
     API(ListClosedWorkflowExecutionsRequest) *request = listing_of_closed(fixture);
     API(ListClosedWorkflowExecutionsResponse) *response;
     request->start_time_filter = listing_times(fixture, start, start + NS_PER_S);
@@ -92,7 +92,7 @@ start_of_type(struct fixture *fixture, const char *workflow_id, const char *type
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, workflow_id);
     request->workflow_type->name = (char *)type;
-    listing_start(fixture, request);
+    run_start_by(fixture, request);
     scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_OK(fiber_sleep(10 * MS, arena)); /* so that their order is known */
 }
@@ -112,7 +112,7 @@ filters(struct fixture *fixture)
     EXPECT_EQ(opened->n_executions, 1);
     EXPECT_TEXT(opened->executions[0]->workflow_execution->workflow_id, "b");
 
-    listing_terminate(fixture, "a");
+    terminate_run(fixture, "a");
     API(ListClosedWorkflowExecutionsRequest) *closed = listing_of_closed(fixture);
     API(ListClosedWorkflowExecutionsResponse) *ended;
     closed->filters_case =
@@ -205,7 +205,7 @@ all_fields(struct fixture *fixture)
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->search_attributes = listing_attributes(fixture, "CustomKeywordField", "\"blue\"");
     request->delay_start = presence_make_duration(fixture->arena, 60);
-    const char *run_id = listing_start(fixture, request);
+    const char *run_id = run_start_by(fixture, request);
     const API(WorkflowExecutionInfo) *info = list_one(fixture, "wf");
     EXPECT_TEXT(info->workflow_execution->run_id, run_id);
     EXPECT_TEXT(info->type->name, "order");
@@ -235,19 +235,6 @@ TEST(lists, a_run_is_shown_with_all_that_is_known_of_it, "B-007", "B-008", "B-02
     fixture_run(all_fields);
 }
 
-static const API(WorkflowExecutionInfo) *
-describe(struct fixture *fixture, const char *workflow_id)
-{
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, workflow_id);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
-    return response->workflow_execution_info;
-}
-
 static void
 start_times(struct fixture *fixture)
 {
@@ -256,7 +243,9 @@ start_times(struct fixture *fixture)
     const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
     int64_t listed = time_of(list_one(fixture, "wf")->start_time);
     EXPECT(llabs(listed - time_of(history->events[0]->event_time)) < MS);
-    EXPECT(llabs(listed - time_of(describe(fixture, "wf")->start_time)) < MS);
+    EXPECT(llabs(listed -
+                 time_of(run_describe(fixture, "wf", "")->workflow_execution_info->start_time)) <
+           MS);
 }
 
 TEST(lists, history_description_and_list_agree_when_a_run_started, "A-030")
@@ -291,7 +280,7 @@ static void
 expect_memo_everywhere(struct fixture *fixture)
 {
     expect_memo(list_one(fixture, "wf")->memo);
-    expect_memo(describe(fixture, "wf")->memo);
+    expect_memo(run_describe(fixture, "wf", "")->workflow_execution_info->memo);
     const API(History) *history = read_history(fixture, fixture_history(fixture, "wf"))->history;
     expect_memo(history->events[0]->workflow_execution_started_event_attributes->memo);
 }
@@ -310,7 +299,7 @@ signal_with_start(struct fixture *fixture)
                            API_TYPE(signal_with_start_workflow_execution_response), &response));
     EXPECT_TEXT(list_open_ids(fixture), "wf");
     expect_memo_everywhere(fixture);
-    listing_terminate(fixture, "wf");
+    terminate_run(fixture, "wf");
     EXPECT_TEXT(list_open_ids(fixture), "");
     EXPECT_TEXT(list_closed_ids(fixture), "wf");
     expect_memo_everywhere(fixture);
@@ -327,7 +316,7 @@ memo_of_start(struct fixture *fixture)
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->memo = make_memo(fixture);
-    listing_start(fixture, request);
+    run_start_by(fixture, request);
     expect_memo_everywhere(fixture);
     listing_end(fixture);
     expect_memo_everywhere(fixture);
@@ -345,7 +334,7 @@ timeout(struct fixture *fixture)
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->execution_start_to_close_timeout = presence_make_duration(fixture->arena, 5);
-    listing_start(fixture, request);
+    run_start_by(fixture, request);
     scoped(arena_drop) struct arena *arena = arena_new(0);
     EXPECT_OK(fiber_sleep(10 * NS_PER_S, arena));
     EXPECT_TEXT(list_closed_ids(fixture), "wf");
@@ -402,7 +391,7 @@ rebuild(struct fixture *fixture)
     EXPECT_TEXT(list_open_ids(fixture), "b");
     EXPECT_TEXT(list_closed_ids(fixture), "a");
     run_start(fixture, "c"); /* and it goes on from there */
-    listing_terminate(fixture, "b");
+    terminate_run(fixture, "b");
     EXPECT_TEXT(list_open_ids(fixture), "c");
 }
 

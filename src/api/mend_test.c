@@ -25,19 +25,6 @@ mend(struct fixture *fixture, const char *workflow_id, const char *run_id)
     return response->executions_deleted;
 }
 
-static struct error *
-describe(struct fixture *fixture, const char *run_id)
-{
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                        API_TYPE(describe_workflow_execution_response), &response);
-}
-
 static int64_t
 count_runs(struct fixture *fixture)
 {
@@ -139,30 +126,18 @@ corrupt(struct fixture *fixture)
         EXPECT(!mend(fixture, "wf", ""));
         harm(fixture, run_id, damage);
         EXPECT(mend(fixture, "wf", run_id));
-        EXPECT_KIND(describe(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
-        EXPECT_KIND(describe(fixture, ""), ERR_ENTITY_NOT_EXISTS);
+        EXPECT_KIND(run_try_describe(fixture, "wf", run_id), ERR_ENTITY_NOT_EXISTS);
+        EXPECT_KIND(run_try_describe(fixture, "wf", ""), ERR_ENTITY_NOT_EXISTS);
         EXPECT_EQ(count_runs(fixture), 0);
         EXPECT_EQ(count_rows(fixture), 0);
         EXPECT(!mend(fixture, "wf", run_id)); /* there is none any more */
     }
-    EXPECT_OK(describe(fixture, run_start(fixture, "wf"))); /* the id is free */
+    EXPECT_OK(run_try_describe(fixture, "wf", run_start(fixture, "wf"))); /* the id is free */
 }
 
 TEST(mend, a_corrupt_run_goes_with_all_its_rows_and_its_id_is_free, "E-077")
 {
     fixture_run(corrupt);
-}
-
-static void
-terminate(struct fixture *fixture)
-{
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
 }
 
 static void
@@ -174,15 +149,15 @@ sound(struct fixture *fixture)
     EXPECT(!mend(fixture, "wf", first));
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_marker(fixture)));
     EXPECT(!mend(fixture, "wf", first));
-    terminate(fixture);
+    terminate_run(fixture, "wf");
     EXPECT(!mend(fixture, "wf", first)); /* closed */
     const char *second = run_start(fixture, "wf");
     EXPECT(!mend(fixture, "wf", first)); /* and not the current one */
     EXPECT(!mend(fixture, "wf", second));
     EXPECT(!mend(fixture, "wf", ""));
     EXPECT(!mend(fixture, "nobody", ""));
-    EXPECT_OK(describe(fixture, first));
-    EXPECT_OK(describe(fixture, second));
+    EXPECT_OK(run_try_describe(fixture, "wf", first));
+    EXPECT_OK(run_try_describe(fixture, "wf", second));
     EXPECT_EQ(count_runs(fixture), 2);
 }
 
@@ -205,9 +180,9 @@ shared(struct fixture *fixture)
                            API_TYPE(reset_workflow_execution_response), &reset));
     harm(fixture, base, BAD_RECORD);
     EXPECT(mend(fixture, "wf", base));
-    EXPECT_KIND(describe(fixture, base), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(run_try_describe(fixture, "wf", base), ERR_ENTITY_NOT_EXISTS);
     EXPECT(!mend(fixture, "wf", reset->run_id)); /* has all of its history */
-    EXPECT_OK(describe(fixture, ""));
+    EXPECT_OK(run_try_describe(fixture, "wf", ""));
 }
 
 TEST(mend, a_run_that_was_reset_from_a_corrupt_one_keeps_its_history, "E-077")

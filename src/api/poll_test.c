@@ -4,50 +4,25 @@
 #include "wire/names.h"
 
 static struct error *
-try_poll(struct fixture *fixture, API(PollForDecisionTaskRequest) *request)
+try_poll(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request)
 {
     API(PollForDecisionTaskResponse) *response;
-    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                        API_TYPE(poll_for_decision_task_response), &response);
-}
-
-static API(PollForDecisionTaskRequest) *
-poll_request(struct fixture *fixture)
-{
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, "work");
-    request->identity = "worker";
-    return request;
-}
-
-static void
-fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
-{
-    API(RespondDecisionTaskFailedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
-    API(RespondDecisionTaskFailedResponse) *response;
-    request->task_token = token;
-    request->cause = API_VALUE(
-        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &request->base,
-                           API_TYPE(respond_decision_task_failed_response), &response));
+    return poll_send(fixture, request, &response);
 }
 
 static void
 deadlines(struct fixture *fixture)
 {
     fixture->timeout = 0;
-    struct error *err = try_poll(fixture, poll_request(fixture));
+    struct error *err = try_poll(fixture, fixture_poll(fixture, "work"));
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Context timeout is not set.");
     fixture->timeout = 1500 * NS_PER_MS;
-    err = try_poll(fixture, poll_request(fixture));
+    err = try_poll(fixture, fixture_poll(fixture, "work"));
     EXPECT_KIND(err, ERR_BAD_REQUEST);
     EXPECT_TEXT(err->message, "Context timeout is too short.");
     fixture->timeout = 3 * NS_PER_S;
-    EXPECT_OK(try_poll(fixture, poll_request(fixture)));
+    EXPECT_OK(try_poll(fixture, fixture_poll(fixture, "work")));
 }
 
 TEST(poll, a_poll_needs_time, "A-014")
@@ -117,29 +92,43 @@ TEST(poll, a_decision_has_all_that_a_worker_needs, "A-054", "A-055")
     fixture_run(one_task);
 }
 
+/* Somebody polls the sticky list. The poll, ready to be sent again. */
+static API(PollForDecisionTaskRequest) *
+poll_sticky_list(struct fixture *fixture)
+{
+    API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, "host:1");
+    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
+    request->task_list->base_name = "work";
+    fixture->timeout = 2500 * NS_PER_MS;
+    EXPECT_OK(try_poll(fixture, request));
+    fixture->timeout = 10 * NS_PER_S;
+    return request;
+}
+
+/* The worker keeps the run, and wants its next decisions on that list. */
+static void
+complete_sticky(struct fixture *fixture, const API(PollForDecisionTaskResponse) *task,
+                API(TaskList) *list)
+{
+    API(RespondDecisionTaskCompletedRequest) *answer =
+        fixture_complete(fixture, task->task_token, decide_marker(fixture));
+    answer->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
+    answer->sticky_attributes->worker_task_list = list;
+    answer->sticky_attributes->schedule_to_start_timeout =
+        presence_make_duration(fixture->arena, 5);
+    run_complete(fixture, answer);
+}
+
 static void
 sticky(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    API(PollForDecisionTaskRequest) *request = poll_request(fixture);
-    request->task_list = fixture_list(fixture, "host:1");
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
-    request->task_list->base_name = "work";
-    fixture->timeout = 2500 * NS_PER_MS;
-    EXPECT_OK(try_poll(fixture, request)); /* somebody polls the sticky list */
-    fixture->timeout = 10 * NS_PER_S;
+    API(PollForDecisionTaskRequest) *request = poll_sticky_list(fixture);
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
-    API(RespondDecisionTaskCompletedRequest) *answer =
-        fixture_complete(fixture, task->task_token, decide_marker(fixture));
-    answer->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    answer->sticky_attributes->worker_task_list = request->task_list;
-    answer->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(fixture->arena, 5);
-    run_complete(fixture, answer);
+    complete_sticky(fixture, task, request->task_list);
 
     run_signal(fixture, "wf", "go");
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &task));
+    EXPECT_OK(poll_send(fixture, request, &task));
     EXPECT_EQ(task->previous_started_event_id->value, 3);
     EXPECT_EQ(task->history->events[0]->event_id, 4);
     EXPECT_EQ(task->history->events[task->history->n_events - 1]->event_id, task->started_event_id);
@@ -157,26 +146,13 @@ static void
 sticky_after_transient(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    fail_decision(fixture, poll_decision(fixture, "work")->task_token);
-    API(PollForDecisionTaskRequest) *request = poll_request(fixture);
-    request->task_list = fixture_list(fixture, "host:1");
-    request->task_list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
-    request->task_list->base_name = "work";
-    fixture->timeout = 2500 * NS_PER_MS;
-    EXPECT_OK(try_poll(fixture, request));
-    fixture->timeout = 10 * NS_PER_S;
+    run_fail_decision(fixture, poll_decision(fixture, "work")->task_token);
+    API(PollForDecisionTaskRequest) *request = poll_sticky_list(fixture);
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT_EQ(task->attempt, 1);
-    API(RespondDecisionTaskCompletedRequest) *answer =
-        fixture_complete(fixture, task->task_token, decide_marker(fixture));
-    answer->sticky_attributes = message_new(fixture->arena, API_TYPE(sticky_execution_attributes));
-    answer->sticky_attributes->worker_task_list = request->task_list;
-    answer->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(fixture->arena, 5);
-    run_complete(fixture, answer);
+    complete_sticky(fixture, task, request->task_list);
     run_signal(fixture, "wf", "go");
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &task));
+    EXPECT_OK(poll_send(fixture, request, &task));
     EXPECT_EQ(task->previous_started_event_id->value, 6);
     EXPECT_EQ(task->history->events[0]->event_id, 7);
     EXPECT_EQ(task->history->events[0]->attributes_case,
@@ -227,7 +203,7 @@ static void
 transient(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    fail_decision(fixture, poll_decision(fixture, "work")->task_token);
+    run_fail_decision(fixture, poll_decision(fixture, "work")->task_token);
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT_EQ(task->attempt, 1);
     EXPECT_EQ(task->started_event_id, 6);
@@ -239,7 +215,7 @@ transient(struct fixture *fixture)
     EXPECT_EQ(read_history(fixture, fixture_history(fixture, "wf"))->history->n_events, 4);
 
     fixture_set(fixture, "frontend.historyMaxPageSize:\n- value: 1\n");
-    fail_decision(fixture, task->task_token);
+    run_fail_decision(fixture, task->task_token);
     task = poll_decision(fixture, "work");
     EXPECT_EQ(task->attempt, 2);
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");

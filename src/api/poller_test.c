@@ -4,22 +4,10 @@
 #include "wire/names.h"
 
 static struct error *
-try_poll(struct fixture *fixture, API(PollForDecisionTaskRequest) *request)
+try_poll(struct fixture *fixture, const API(PollForDecisionTaskRequest) *request)
 {
     API(PollForDecisionTaskResponse) *response;
-    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                        API_TYPE(poll_for_decision_task_response), &response);
-}
-
-static API(PollForDecisionTaskRequest) *
-poll_request(struct fixture *fixture)
-{
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, "work");
-    request->identity = "worker";
-    return request;
+    return poll_send(fixture, request, &response);
 }
 
 /* --- pollers that go away ------------------------------------------------------------------------
@@ -35,7 +23,7 @@ static void
 poll_alone(void *argument)
 {
     struct poller *poller = argument;
-    poller->err = try_poll(poller->fixture, poll_request(poller->fixture));
+    poller->err = try_poll(poller->fixture, fixture_poll(poller->fixture, "work"));
     latch_done(&poller->done);
 }
 
@@ -68,13 +56,7 @@ static void
 void_tasks(struct fixture *fixture)
 {
     run_start(fixture, "wf");
-    API(TerminateWorkflowExecutionRequest) *end =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *ended;
-    end->domain = "orders";
-    end->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,
-                           API_TYPE(terminate_workflow_execution_response), &ended));
+    terminate_run(fixture, "wf");
     fixture->timeout = 4 * NS_PER_S;
     EXPECT_EQ(poll_decision(fixture, "work")->task_token.len, 0);
     fixture->timeout = 10 * NS_PER_S;
@@ -124,7 +106,7 @@ bad_binary(struct fixture *fixture)
     update->update_mask->n_paths = 1;
     update->update_mask->paths = &(char *){"bad_binaries"};
     EXPECT_OK(fixture_update_domain(fixture, update));
-    API(PollForDecisionTaskRequest) *request = poll_request(fixture);
+    API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, "work");
     request->binary_checksum = "abc";
     struct error *err = try_poll(fixture, request);
     EXPECT_KIND(err, ERR_BAD_REQUEST);

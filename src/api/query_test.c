@@ -107,13 +107,7 @@ closed(struct fixture *fixture)
     expect_rejected(fixture, "wf", REJECT(NOT_OPEN), CLOSED(COMPLETED));
 
     asking_start_run(fixture, "other");
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "other");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    terminate_run(fixture, "other");
     expect_answered(fixture, "other", "state", REJECT(INVALID));
     expect_rejected(fixture, "other", REJECT(NOT_OPEN), CLOSED(TERMINATED));
     expect_rejected(fixture, "other", REJECT(NOT_COMPLETED_CLEANLY), CLOSED(TERMINATED));
@@ -188,13 +182,7 @@ terminated_early(struct fixture *fixture)
     struct asking asking;
     run_start(fixture, "wf");
     asking_begin(&asking, fixture, asking_request(fixture, "wf"));
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    terminate_run(fixture, "wf");
     asking_expect_error(&asking, ERR_QUERY_FAILED, "workflow must handle");
     EXPECT(asking.took < NS_PER_S);
 }

@@ -6,13 +6,10 @@
 static struct error *
 describe(struct fixture *fixture, const char *domain)
 {
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *request = fixture_describe(fixture, "wf", "");
     API(DescribeWorkflowExecutionResponse) *response;
     request->domain = (char *)domain;
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                        API_TYPE(describe_workflow_execution_response), &response);
+    return describe_send(fixture, request, &response);
 }
 
 static bool
@@ -124,6 +121,13 @@ TEST(quota, all_domains_share_what_the_host_takes, "H-025", "H-029")
     fixture_run(busy_host);
 }
 
+static struct error *
+poll_once(struct fixture *fixture)
+{
+    API(PollForDecisionTaskResponse) *response;
+    return poll_send(fixture, fixture_poll(fixture, "work"), &response);
+}
+
 static void
 answers(struct fixture *fixture)
 {
@@ -133,13 +137,7 @@ answers(struct fixture *fixture)
                 "frontend.domainworkerrps: [{value: 0}]\nfrontend.workerrps: [{value: 0}]\n"
                 "frontend.domainrps: [{value: 0}]\n");
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
-    API(PollForDecisionTaskRequest) *poll =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    API(PollForDecisionTaskResponse) *response;
-    poll->domain = "orders";
-    poll->task_list = fixture_list(fixture, "work");
-    EXPECT(is_over_quota(fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
-                                      API_TYPE(poll_for_decision_task_response), &response)));
+    EXPECT(is_over_quota(poll_once(fixture)));
     API(DescribeDomainRequest) *request =
         message_new(fixture->arena, API_TYPE(describe_domain_request));
     API(DescribeDomainResponse) *described;
@@ -152,18 +150,6 @@ answers(struct fixture *fixture)
 TEST(quota, answers_of_workers_and_calls_about_domains_are_never_refused, "H-027")
 {
     fixture_run(answers);
-}
-
-static struct error *
-poll_once(struct fixture *fixture)
-{
-    API(PollForDecisionTaskRequest) *poll =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    API(PollForDecisionTaskResponse) *response;
-    poll->domain = "orders";
-    poll->task_list = fixture_list(fixture, "work");
-    return fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
-                        API_TYPE(poll_for_decision_task_response), &response);
 }
 
 /* Two a second: the third waits half a second, if it may. */

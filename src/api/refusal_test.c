@@ -248,13 +248,7 @@ deprecated(struct fixture *fixture)
                                 API_TYPE(signal_workflow_execution_response), &signalled),
                    "Domain is deprecated.");
 
-    API(TerminateWorkflowExecutionRequest) *end =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *ended;
-    end->domain = "orders";
-    end->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &end->base,
-                           API_TYPE(terminate_workflow_execution_response), &ended));
+    terminate_run(fixture, "wf");
     API(DeleteDomainRequest) *deletion =
         message_new(fixture->arena, API_TYPE(delete_domain_request));
     API(DeleteDomainResponse) *deleted;

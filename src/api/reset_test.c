@@ -52,20 +52,6 @@ names_of(struct fixture *fixture, const char *run_id)
     return text;
 }
 
-static API(DescribeWorkflowExecutionResponse) *
-describe(struct fixture *fixture, const char *run_id)
-{
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response = NULL;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                           API_TYPE(describe_workflow_execution_response), &response));
-    return response;
-}
-
 /* One decision of the run, with or without something to do. */
 static void
 decide(struct fixture *fixture, API(Decision) *decision)
@@ -98,8 +84,10 @@ from_a_closed_run(struct fixture *fixture)
     EXPECT_TEXT(names_of(fixture, second),
                 "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                 "DecisionTaskFailed WorkflowExecutionSignaled DecisionTaskScheduled");
-    EXPECT_TEXT(describe(fixture, "")->workflow_execution_info->workflow_execution->run_id, second);
-    EXPECT(describe(fixture, second)->workflow_execution_info->start_time->seconds >=
+    EXPECT_TEXT(
+        run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id,
+        second);
+    EXPECT(run_describe(fixture, "wf", second)->workflow_execution_info->start_time->seconds >=
            before / NS_PER_S + 20);
     decide(fixture, decide_marker(fixture));
     EXPECT_OK(reset(fixture, reset_request(fixture, "", 8), &third));
@@ -215,7 +203,7 @@ refused(struct fixture *fixture)
     expect_refused(fixture, request, ERR_ENTITY_NOT_EXISTS, "Workflow execution not found");
     request->workflow_execution = NULL;
     expect_refused(fixture, request, ERR_BAD_REQUEST, "Execution is not set on request.");
-    EXPECT(describe(fixture, first)->workflow_execution_info->close_status == 0);
+    EXPECT(run_describe(fixture, "wf", first)->workflow_execution_info->close_status == 0);
 }
 
 TEST(reset, what_cannot_be_reset_is_left_alone, "A-205")
@@ -244,8 +232,8 @@ long_history(struct fixture *fixture)
     }
     decide(fixture, decide_marker(fixture));
     EXPECT_OK(reset(fixture, reset_request(fixture, first, 29), &made));
-    const API(DescribeWorkflowExecutionResponse) *old = describe(fixture, first);
-    const API(DescribeWorkflowExecutionResponse) *new = describe(fixture, made);
+    const API(DescribeWorkflowExecutionResponse) *old = run_describe(fixture, "wf", first);
+    const API(DescribeWorkflowExecutionResponse) *new = run_describe(fixture, "wf", made);
     EXPECT_EQ(new->workflow_execution_info->history_length, 30);
     EXPECT_EQ(old->workflow_execution_info->history_length, 31);
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
@@ -406,7 +394,8 @@ bad_binary(struct fixture *fixture)
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
     run_signal(fixture, "wf", "three"); /* the next step finds out */
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
-    const char *made = describe(fixture, "")->workflow_execution_info->workflow_execution->run_id;
+    const char *made =
+        run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id;
     EXPECT(strcmp(made, first) != 0);
     EXPECT_TEXT(names_of(fixture, made),
                 "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
@@ -417,7 +406,8 @@ bad_binary(struct fixture *fixture)
     EXPECT_TEXT(failed->decision_task_failed_event_attributes->failure->reason, "lost mails");
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
     decide_with(fixture, "good"); /* it is not reset again */
-    EXPECT_TEXT(describe(fixture, "")->workflow_execution_info->workflow_execution->run_id, made);
+    EXPECT_TEXT(
+        run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id, made);
 }
 
 TEST(reset, a_bad_binary_is_undone_from_its_first_decision_on, "A-208", "A-209")

@@ -62,15 +62,12 @@ started_event(struct fixture *fixture, const char *run_id)
 static void
 takes_over(struct fixture *fixture)
 {
-    API(StartWorkflowExecutionResponse) *first;
     const char *run_id = NULL;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution",
-                           &full_start(fixture)->base, API_TYPE(start_workflow_execution_response),
-                           &first));
+    const char *first = run_start_by(fixture, full_start(fixture));
     EXPECT_OK(restart(fixture, "wf", "", &run_id));
-    EXPECT(strcmp(run_id, first->run_id) != 0);
+    EXPECT(strcmp(run_id, first) != 0);
 
-    const API(WorkflowExecutionStartedEventAttributes) *old = started_event(fixture, first->run_id);
+    const API(WorkflowExecutionStartedEventAttributes) *old = started_event(fixture, first);
     const API(WorkflowExecutionStartedEventAttributes) *new = started_event(fixture, run_id);
     EXPECT_TEXT(new->workflow_type->name, "order");
     EXPECT_TEXT(new->task_list->name, "work");
@@ -99,11 +96,9 @@ static void
 keeps_jitter(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *first;
     const char *run_id = NULL;
     request->jitter_start = presence_make_duration(fixture->arena, 1000000);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &first));
+    run_start_by(fixture, request);
     EXPECT_OK(restart(fixture, "wf", "", &run_id));
     EXPECT(started_event(fixture, run_id)->first_decision_task_backoff->seconds > 0);
 }
@@ -117,12 +112,10 @@ static void
 keeps_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *first;
     const char *run_id = NULL;
     request->cron_schedule = (char *)"@every 5s";
     request->cron_overlap_policy = API_VALUE(CRON_OVERLAP_POLICY__CRON_OVERLAP_POLICY_BUFFER_ONE);
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &first));
+    run_start_by(fixture, request);
     EXPECT_OK(restart(fixture, "wf", "", &run_id));
     const API(WorkflowExecutionStartedEventAttributes) *started = started_event(fixture, run_id);
     EXPECT_TEXT(started->cron_schedule, "@every 5s");

@@ -6,19 +6,6 @@
 #define DAY (24 * 3600 * NS_PER_S)
 
 static struct error *
-describe(struct fixture *fixture, const char *run_id)
-{
-    API(DescribeWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
-    API(DescribeWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    request->workflow_execution->run_id = (char *)run_id;
-    return fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &request->base,
-                        API_TYPE(describe_workflow_execution_response), &response);
-}
-
-static struct error *
 read_events(struct fixture *fixture, const char *run_id)
 {
     API(GetWorkflowExecutionHistoryRequest) *request = fixture_history(fixture, "wf");
@@ -73,7 +60,7 @@ restart(struct fixture *fixture, const char *run_id)
 static void
 expect_gone(struct fixture *fixture, const char *run_id)
 {
-    EXPECT_KIND(describe(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
+    EXPECT_KIND(run_try_describe(fixture, "wf", run_id), ERR_ENTITY_NOT_EXISTS);
     EXPECT_KIND(read_events(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
     EXPECT_KIND(signal(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
     EXPECT_KIND(reset(fixture, run_id), ERR_ENTITY_NOT_EXISTS);
@@ -90,13 +77,13 @@ gone(struct fixture *fixture)
     const char *run_id = run_start(fixture, "wf");
     family_decide(fixture, "work", "wf", decide_end(fixture));
     family_sleep(fixture, DAY - 60 * NS_PER_S);
-    EXPECT_OK(describe(fixture, run_id));
+    EXPECT_OK(run_try_describe(fixture, "wf", run_id));
     EXPECT_OK(read_events(fixture, run_id));
     family_sleep(fixture, 2 * 3600 * NS_PER_S);
     expect_gone(fixture, run_id);
     expect_gone(fixture, "");
     run_id = run_start(fixture, "wf"); /* the id is free, whatever the policy says */
-    EXPECT_OK(describe(fixture, run_id));
+    EXPECT_OK(run_try_describe(fixture, "wf", run_id));
 }
 
 TEST(retention, a_run_is_there_for_the_days_of_its_domain_and_then_for_nobody, "A-048", "A-256",
@@ -110,21 +97,19 @@ static void
 behind_a_schedule(struct fixture *fixture)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *first;
     request->cron_schedule = (char *)"@every 8h";
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &first));
+    run_start_by(fixture, request);
     const char *runs[7];
     for (size_t i = 0; i < array_length(runs); i++) {
         runs[i] =
-            family_describe(fixture, "wf")->workflow_execution_info->workflow_execution->run_id;
+            run_describe(fixture, "wf", "")->workflow_execution_info->workflow_execution->run_id;
         family_sleep(fixture, DAY / 3 + NS_PER_S);
         family_decide(fixture, "work", "wf", decide_end(fixture));
     }
     expect_gone(fixture, runs[0]);
     expect_gone(fixture, runs[1]);
-    EXPECT_OK(describe(fixture, runs[array_length(runs) - 1]));
-    EXPECT_OK(describe(fixture, ""));
+    EXPECT_OK(run_try_describe(fixture, "wf", runs[array_length(runs) - 1]));
+    EXPECT_OK(run_try_describe(fixture, "wf", ""));
 }
 
 TEST(retention, the_runs_of_a_schedule_go_one_by_one_behind_it, "A-256")
@@ -172,15 +157,15 @@ deleted(struct fixture *fixture)
     const char *second = run_start(fixture, "wf"); /* is open */
     EXPECT_OK(delete_run(fixture, "wf", first));
     expect_gone(fixture, first);
-    EXPECT_OK(describe(fixture, second));
+    EXPECT_OK(run_try_describe(fixture, "wf", second));
     EXPECT_EQ(count_runs(fixture), 1);
     EXPECT_OK(delete_run(fixture, "wf", ""));
     expect_gone(fixture, second);
     expect_gone(fixture, "");
     EXPECT_EQ(count_runs(fixture), 0);
     EXPECT_KIND(delete_run(fixture, "wf", first), ERR_ENTITY_NOT_EXISTS);
-    EXPECT_OK(describe(fixture, run_start(fixture, "wf"))); /* the id is free */
-    family_sleep(fixture, 2 * DAY);                         /* no alarm of theirs rings */
+    EXPECT_OK(run_try_describe(fixture, "wf", run_start(fixture, "wf"))); /* the id is free */
+    family_sleep(fixture, 2 * DAY); /* no alarm of theirs rings */
 }
 
 TEST(removal, a_deleted_run_is_nowhere_and_its_id_is_free, "A-259", "A-260")

@@ -92,7 +92,7 @@ upsert(struct fixture *fixture)
     listing_wait(fixture);
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
     request->search_attributes = listing_attributes(fixture, "CustomIntField", "7");
-    listing_start(fixture, request);
+    run_start_by(fixture, request);
     EXPECT_TEXT(list_ids(fixture, "CustomIntField = 7"), "wf");
     const API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     API(SearchAttributes) *wish = listing_attributes(fixture, "CustomKeywordField", "\"blue\"");

@@ -248,19 +248,6 @@ TEST(strong_query, a_decision_that_asks_for_more_time_answers_nothing, "A-222")
 }
 
 static void
-fail_decision(struct fixture *fixture, ProtobufCBinaryData token)
-{
-    API(RespondDecisionTaskFailedRequest) *request =
-        message_new(fixture->arena, API_TYPE(respond_decision_task_failed_request));
-    API(RespondDecisionTaskFailedResponse) *response;
-    request->task_token = token;
-    request->cause = API_VALUE(
-        DECISION_TASK_FAILED_CAUSE__DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE);
-    EXPECT_OK(fixture_call(fixture, WORKER_API "RespondDecisionTaskFailed", &request->base,
-                           API_TYPE(respond_decision_task_failed_response), &response));
-}
-
-static void
 tried_again(struct fixture *fixture)
 {
     struct asking asking;
@@ -270,7 +257,7 @@ tried_again(struct fixture *fixture)
     ask_strongly(&asking, fixture);
     API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
     EXPECT_EQ(task->n_queries, 1);
-    fail_decision(fixture, task->task_token);
+    run_fail_decision(fixture, task->task_token);
     task = poll_decision(fixture, "work");
     EXPECT(task->attempt == 1 && task->n_queries == 1);
     task = poll_decision(fixture, "work"); /* the worker was lost, the decision timed out */
@@ -291,13 +278,7 @@ closes(struct fixture *fixture)
     prepare(fixture);
     run_signal(fixture, "wf", "go");
     ask_strongly(&asking, fixture);
-    API(TerminateWorkflowExecutionRequest) *request =
-        message_new(fixture->arena, API_TYPE(terminate_workflow_execution_request));
-    API(TerminateWorkflowExecutionResponse) *response;
-    request->domain = "orders";
-    request->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "TerminateWorkflowExecution", &request->base,
-                           API_TYPE(terminate_workflow_execution_response), &response));
+    terminate_run(fixture, "wf");
     run_start(fixture, "wf"); /* another run of the id is not asked */
     API(PollForDecisionTaskResponse) *task = poll_query(fixture, "work");
     EXPECT(has_signal(task));

@@ -148,15 +148,10 @@ lists_of(struct fixture *fixture)
 static void
 poll_kind(struct fixture *fixture, const char *list, API(TaskListKind) kind)
 {
-    API(PollForDecisionTaskRequest) *request =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
+    API(PollForDecisionTaskRequest) *request = fixture_poll(fixture, list);
     API(PollForDecisionTaskResponse) *response;
-    request->domain = "orders";
-    request->task_list = fixture_list(fixture, list);
     request->task_list->kind = kind;
-    request->identity = "worker";
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &request->base,
-                           API_TYPE(poll_for_decision_task_response), &response));
+    EXPECT_OK(poll_send(fixture, request, &response));
 }
 
 static void
@@ -294,17 +289,15 @@ static void
 start_ephemeral(struct fixture *fixture, API(TaskListKind) kind)
 {
     API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *response;
     request->task_list->kind = kind;
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &request->base,
-                           API_TYPE(start_workflow_execution_response), &response));
+    run_start_by(fixture, request);
 }
 
 static void
 ephemeral(struct fixture *fixture)
 {
     start_ephemeral(fixture, KIND(EPHEMERAL));
-    API(DescribeWorkflowExecutionResponse) *run = family_describe(fixture, "wf");
+    API(DescribeWorkflowExecutionResponse) *run = run_describe(fixture, "wf", "");
     EXPECT_EQ(run->execution_configuration->task_list->kind, KIND(EPHEMERAL));
     EXPECT_EQ(run->workflow_execution_info->task_list_info->kind, KIND(EPHEMERAL));
     API(Decision) *activity = decide_activity(fixture, "1");
