@@ -1,6 +1,5 @@
 /* async_test.c - starts that are accepted now and done later, as clients and operators see them. */
-#include "api/fixture.h"
-#include "domain/samples.h"
+#include "api/moving.h"
 #include "uber/cadence/admin/v1/service.pb-c.h"
 #include "wire/names.h"
 
@@ -215,38 +214,21 @@ TEST(async, a_repeat_starts_one_run_and_what_a_run_does_not_allow_is_dropped)
 }
 
 static void
-move_domain(struct fixture *fixture, const char *cluster)
-{
-    API(FailoverDomainRequest) *request = sample_failover(cluster, NULL, fixture->arena);
-    API(FailoverDomainResponse) *response;
-    request->domain_name = "moving";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "FailoverDomain", &request->base,
-                           API_TYPE(failover_domain_response), &response));
-}
-
-static void
 held_while_away(struct fixture *fixture)
 {
     fixture_set(fixture, "frontend.failoverCoolDown: [{value: 0s}]\n");
-    API(RegisterDomainResponse) *registered;
-    API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
     API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
-    request->name = start->domain = "moving";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
+    start->domain = "moving";
+    moving_register(fixture);
     EXPECT_OK(set_queue(fixture, "moving", make_queue(fixture, true)));
-    move_domain(fixture, "west");
+    moving_go(fixture, "west");
     EXPECT_OK(start_later(fixture, start));
     EXPECT_OK(fiber_sleep(30 * NS_PER_S, fixture->arena));
-    API(DescribeWorkflowExecutionRequest) *describe =
-        message_new(fixture->arena, API_TYPE(describe_workflow_execution_request));
+    API(DescribeWorkflowExecutionRequest) *describe = fixture_describe(fixture, "wf", "");
     API(DescribeWorkflowExecutionResponse) *described;
     describe->domain = "moving";
-    describe->workflow_execution = fixture_execution(fixture, "wf");
-    EXPECT_KIND(fixture_call(fixture, WORKFLOW_API "DescribeWorkflowExecution", &describe->base,
-                             API_TYPE(describe_workflow_execution_response), &described),
-                ERR_ENTITY_NOT_EXISTS);
-    move_domain(fixture, "east");
+    EXPECT_KIND(describe_send(fixture, describe, &described), ERR_ENTITY_NOT_EXISTS);
+    moving_go(fixture, "east");
     EXPECT_TEXT(wait_started(fixture, "moving", "wf")->request_id, start->request_id);
 }
 

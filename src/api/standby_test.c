@@ -1,52 +1,18 @@
 /* standby_test.c - tasks of a domain that is active in another cluster for a while. */
-#include "api/fixture.h"
-#include "domain/samples.h"
+#include "api/moving.h"
 #include "fiber/clock.h"
 #include "fiber/sync.h"
 
 static void
-move_domain(struct fixture *fixture, const char *cluster)
-{
-    API(FailoverDomainRequest) *request = sample_failover(cluster, NULL, fixture->arena);
-    API(FailoverDomainResponse) *response;
-    request->domain_name = "moving";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "FailoverDomain", &request->base,
-                           API_TYPE(failover_domain_response), &response));
-}
-
-/* A workflow of a domain that is active here, and a poll for its first decision. */
-static API(PollForDecisionTaskRequest) *
-begin(struct fixture *fixture)
-{
-    API(RegisterDomainResponse) *registered;
-    API(RegisterDomainRequest) *request = sample_register(EAST, NULL, fixture->arena);
-    API(StartWorkflowExecutionRequest) *start = fixture_start(fixture, "wf");
-    API(StartWorkflowExecutionResponse) *started;
-    request->name = start->domain = "moving";
-    EXPECT_OK(fixture_call(fixture, DOMAIN_API "RegisterDomain", &request->base,
-                           API_TYPE(register_domain_response), &registered));
-    EXPECT_OK(fixture_call(fixture, WORKFLOW_API "StartWorkflowExecution", &start->base,
-                           API_TYPE(start_workflow_execution_response), &started));
-
-    API(PollForDecisionTaskRequest) *poll =
-        message_new(fixture->arena, API_TYPE(poll_for_decision_task_request));
-    poll->domain = "moving";
-    poll->task_list = fixture_list(fixture, "work");
-    return poll;
-}
-
-static void
 domain_goes_and_comes_back(struct fixture *fixture)
 {
-    API(PollForDecisionTaskRequest) *poll = begin(fixture);
+    API(PollForDecisionTaskRequest) *poll = moving_begin(fixture);
     API(PollForDecisionTaskResponse) *task;
-    move_domain(fixture, "west");
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
-                           API_TYPE(poll_for_decision_task_response), &task));
+    moving_go(fixture, "west");
+    EXPECT_OK(poll_send(fixture, poll, &task));
     EXPECT_EQ(task->task_token.len, 0);
-    move_domain(fixture, "east");
-    EXPECT_OK(fixture_call(fixture, WORKER_API "PollForDecisionTask", &poll->base,
-                           API_TYPE(poll_for_decision_task_response), &task));
+    moving_go(fixture, "east");
+    EXPECT_OK(poll_send(fixture, poll, &task));
     EXPECT(task->task_token.len > 0);
 }
 
@@ -68,8 +34,7 @@ static void
 poll_patiently(void *argument)
 {
     struct patient_poll *poll = argument;
-    EXPECT_OK(fixture_call(poll->fixture, WORKER_API "PollForDecisionTask", &poll->request->base,
-                           API_TYPE(poll_for_decision_task_response), &poll->task));
+    EXPECT_OK(poll_send(poll->fixture, poll->request, &poll->task));
     poll->answered = clock_monotonic();
     latch_done(&poll->latch);
 }
@@ -77,14 +42,14 @@ poll_patiently(void *argument)
 static void
 domain_comes_back_to_a_waiting_poll(struct fixture *fixture)
 {
-    struct patient_poll poll = {.fixture = fixture, .request = begin(fixture)};
+    struct patient_poll poll = {.fixture = fixture, .request = moving_begin(fixture)};
     latch_init(&poll.latch, 1);
-    move_domain(fixture, "west");
+    moving_go(fixture, "west");
     fiber_start("patient poll", poll_patiently, &poll);
     EXPECT_OK(fiber_sleep(2 * NS_PER_S, fixture->arena));
     EXPECT_EQ(poll.answered, 0);
     int64_t began = clock_monotonic();
-    move_domain(fixture, "east");
+    moving_go(fixture, "east");
     latch_wait(&poll.latch);
     EXPECT(poll.task->task_token.len > 0);
     EXPECT(poll.answered - began < 200 * NS_PER_MS); /* the failover itself included */
@@ -109,7 +74,7 @@ list_history(struct fixture *fixture, API(ListFailoverHistoryRequest) *request)
 static void
 history_is_listed(struct fixture *fixture)
 {
-    begin(fixture);
+    moving_begin(fixture);
     API(DescribeDomainRequest) *describe =
         message_new(fixture->arena, API_TYPE(describe_domain_request));
     API(DescribeDomainResponse) *described;
@@ -118,7 +83,7 @@ history_is_listed(struct fixture *fixture)
     EXPECT_OK(fixture_call(fixture, DOMAIN_API "DescribeDomain", &describe->base,
                            API_TYPE(describe_domain_response), &described));
     for (int i = 0; i < 51; i++)
-        move_domain(fixture, i % 2 == 0 ? "west" : "east");
+        moving_go(fixture, i % 2 == 0 ? "west" : "east");
 
     API(ListFailoverHistoryRequest) *request =
         message_new(fixture->arena, API_TYPE(list_failover_history_request));
