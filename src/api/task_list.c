@@ -25,6 +25,22 @@ read_name(const API(TaskList) *list, struct arena *arena, struct list_spot *spot
     return error_new(arena, ERR_BAD_REQUEST, "invalid partitioned task list name %s", list->name);
 }
 
+/* Which list of which domain is meant. `limits` are those of the domain. */
+static struct error *
+find_list(struct rpc_call *call, const struct limits *limits, const API(TaskList) *list,
+          struct list_spot *spot)
+{
+    struct call_domain domain;
+    struct error *err = validate_task_list(limits, list);
+    if (err == NULL)
+        err = read_name(list, call->arena, spot);
+    if (err == NULL)
+        err = validate_domain(call, limits->domain, &domain);
+    if (err == NULL)
+        spot->domain_id = domain.id;
+    return err;
+}
+
 struct error *
 api_describe_task_list(struct rpc_call *call)
 {
@@ -33,20 +49,14 @@ api_describe_task_list(struct rpc_call *call)
     API(DescribeTaskListResponse) *response = (API(DescribeTaskListResponse) *)call->response;
     struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
     struct list_spot spot = {0};
-    struct call_domain domain;
     struct error *err = validate_domain_name(&limits);
     if (err == NULL)
         err = read_type(request->task_list_type, "TaskListType is not set on request.", call->arena,
                         &spot);
     if (err == NULL)
-        err = validate_task_list(&limits, request->task_list);
-    if (err == NULL)
-        err = read_name(request->task_list, call->arena, &spot);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
+        err = find_list(call, &limits, request->task_list, &spot);
     if (err != NULL)
         return err;
-    spot.domain_id = domain.id;
     err = matching_describe(api_of(call)->options.matching, &spot,
                             request->include_task_list_status, call->arena, response);
     if (response->task_list == NULL) /* nobody uses it */
@@ -64,17 +74,11 @@ api_list_task_list_partitions(struct rpc_call *call)
     struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena};
     struct matching *matching = api_of(call)->options.matching;
     struct list_spot spot = {.type = TASK_DECISION};
-    struct call_domain domain;
     struct error *err = validate_domain_name(&limits);
     if (err == NULL)
-        err = validate_task_list(&limits, request->task_list);
-    if (err == NULL)
-        err = read_name(request->task_list, call->arena, &spot);
-    if (err == NULL)
-        err = validate_domain(call, request->domain, &domain);
+        err = find_list(call, &limits, request->task_list, &spot);
     if (err != NULL)
         return err;
-    spot.domain_id = domain.id;
     err = matching_list_partitions(matching, &spot, call->arena,
                                    &response->decision_task_list_partitions,
                                    &response->n_decision_task_list_partitions);
