@@ -150,6 +150,23 @@ decide_copy(const struct domain *current, const struct domain_moment *moment, st
     return record;
 }
 
+struct error *
+decide_copy_settings(const struct domain *current, const char *name,
+                     const struct domain_rules *rules, const struct domain_moment *moment,
+                     struct arena *arena, STORED(DomainRecord) **record)
+{
+    if (current == NULL)
+        return domain_error_unknown(name, arena);
+    struct error *err = decide_check_cool_down(current, rules, moment, arena);
+    if (err == NULL)
+        err = decide_check_may_change(current->record->domain->is_global_domain, rules, arena);
+    if (err != NULL)
+        return err;
+    *record = decide_copy(current, moment, arena);
+    (*record)->config_version++;
+    return NULL;
+}
+
 void
 decide_set_moved_version(STORED(DomainRecord) *record, int64_t moved_version, struct arena *arena)
 {

@@ -48,6 +48,12 @@ must_use struct error *decide_check_clusters(const API(Domain) *domain,
  * changed. */
 STORED(DomainRecord) *decide_copy(const struct domain *current, const struct domain_moment *moment,
                                   struct arena *arena);
+/* The same as a change of its settings by an operator; `name` is what the operator asked for.
+ * Errors: there is no such domain, it was changed just now, it may not be changed here. */
+must_use struct error *decide_copy_settings(const struct domain *current, const char *name,
+                                            const struct domain_rules *rules,
+                                            const struct domain_moment *moment, struct arena *arena,
+                                            STORED(DomainRecord) **record);
 /* Sets domain_record_moved_version(). */
 void decide_set_moved_version(STORED(DomainRecord) *record, int64_t moved_version,
                               struct arena *arena);

@@ -11,17 +11,12 @@ domain_decide_groups(const struct domain *current,
     if (err == NULL && request->isolation_groups == NULL)
         err = error_new(arena, ERR_BAD_REQUEST,
                         "invalid request, isolationGroup configuration must be set");
-    if (err == NULL && current == NULL)
-        err = domain_error_unknown(request->domain, arena);
+    STORED(DomainRecord) *record = NULL;
     if (err == NULL)
-        err = decide_check_cool_down(current, rules, moment, arena);
-    if (err == NULL)
-        err = decide_check_may_change(current->record->domain->is_global_domain, rules, arena);
+        err = decide_copy_settings(current, request->domain, rules, moment, arena, &record);
     if (err != NULL)
         return err;
-    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
     record->domain->isolation_groups = request->isolation_groups;
-    record->config_version++;
     *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
     return NULL;
 }

@@ -237,17 +237,12 @@ domain_decide_async(const struct domain *current,
                     struct arena *arena, struct domain_decision *decision)
 {
     struct error *err = decide_check_name(request->domain, rules, arena);
-    if (err == NULL && current == NULL)
-        err = domain_error_unknown(request->domain, arena);
+    STORED(DomainRecord) *record = NULL;
     if (err == NULL)
-        err = decide_check_cool_down(current, rules, moment, arena);
-    if (err == NULL)
-        err = decide_check_may_change(current->record->domain->is_global_domain, rules, arena);
+        err = decide_copy_settings(current, request->domain, rules, moment, arena, &record);
     if (err != NULL)
         return err;
-    STORED(DomainRecord) *record = decide_copy(current, moment, arena);
     record->domain->async_workflow_config = request->configuration;
-    record->config_version++;
     *decision = (struct domain_decision){.what = DOMAIN_UPDATED, .next = record};
     return NULL;
 }
