@@ -88,6 +88,15 @@ void case_slow(struct rig *rig, int64_t nanoseconds);
 void case_open_group(struct rig *rig);
 /* It moves, by force. */
 void case_move_to(struct domains *domains, int cluster, struct arena *arena);
+/* Another host of that cluster, which hears of domains by itself, takes the shard. */
+struct case_host {
+    struct domains *domains;
+    struct shard *shard;
+};
+struct case_host case_open_host(struct rig *rig);
+void case_close_host(struct case_host *host);
+/* The rig's own host refuses a signal of "wf", though it may have to take the shard again first. */
+void case_expect_not_active(struct rig *rig);
 /* What the store has of the shard. */
 const STORED(ShardRecord) *case_stored_record(struct rig *rig);
 /* Another owner takes the shard, and lets go. */

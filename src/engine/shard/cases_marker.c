@@ -179,26 +179,14 @@ case_no_event_follows_a_marker_on_a_host_with_older_domains(struct rig *rig)
     case_open_group(rig);
     rig_take(rig);
     begin_buffered(rig);
-    struct domains_options options = {.store = rig->store,
-                                      .group = sample_group(EAST),
-                                      .dynamic = rig->dynamic,
-                                      .refresh_interval = 3600 * NS_PER_S};
-    struct domains *others = NULL;
-    EXPECT_OK(domains_open(&options, rig->arena, &others));
-    struct shard_options there = rig->options;
-    there.domains = others;
-    struct shard *shard = shard_new(&there);
-    EXPECT_OK(shard_take(shard, rig->arena));
-    int64_t failover_version = drain_to(rig, others, WEST);
+    struct case_host other = case_open_host(rig);
+    int64_t failover_version = drain_to(rig, other.domains, WEST);
     rig_wait(read_told(rig, failover_version).markers == 1);
-    EXPECT(domains_notification_version(rig->domains) < domains_notification_version(others));
-    struct error *err = rig_signal(rig, "wf", rig->arena);
-    if (err != NULL && err->kind == ERR_SHARD_OWNERSHIP_LOST)
-        err = rig_signal(rig, "wf", rig->arena);
-    EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE);
+    EXPECT(domains_notification_version(rig->domains) <
+           domains_notification_version(other.domains));
+    case_expect_not_active(rig);
     rig_sleep(100 * NS_PER_MS);
     struct told told = read_told(rig, failover_version);
     EXPECT(told.markers == 1 && told.is_marker_last);
-    shard_close(shard);
-    domains_close(others);
+    case_close_host(&other);
 }

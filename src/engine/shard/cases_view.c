@@ -23,6 +23,38 @@ case_open_group(struct rig *rig)
     rig->domain_id = arena_text(rig->arena, domains_find_name(rig->domains, "moving")->id);
 }
 
+struct case_host
+case_open_host(struct rig *rig)
+{
+    struct domains_options options = {.store = rig->store,
+                                      .group = sample_group(EAST),
+                                      .dynamic = rig->dynamic,
+                                      .refresh_interval = 3600 * NS_PER_S};
+    struct case_host host = {0};
+    EXPECT_OK(domains_open(&options, rig->arena, &host.domains));
+    struct shard_options there = rig->options;
+    there.domains = host.domains;
+    host.shard = shard_new(&there);
+    EXPECT_OK(shard_take(host.shard, rig->arena));
+    return host;
+}
+
+void
+case_close_host(struct case_host *host)
+{
+    shard_close(host->shard);
+    domains_close(host->domains);
+}
+
+void
+case_expect_not_active(struct rig *rig)
+{
+    struct error *err = rig_signal(rig, "wf", rig->arena);
+    if (err != NULL && err->kind == ERR_SHARD_OWNERSHIP_LOST)
+        err = rig_signal(rig, "wf", rig->arena);
+    EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE);
+}
+
 void
 case_move_to(struct domains *domains, int cluster, struct arena *arena)
 {
@@ -109,28 +141,15 @@ case_a_shard_is_not_taken_before_its_domains_are_known(struct rig *rig)
     case_open_group(rig);
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
-    struct domains_options options = {.store = rig->store,
-                                      .group = sample_group(EAST),
-                                      .dynamic = rig->dynamic,
-                                      .refresh_interval = 3600 * NS_PER_S};
-    struct domains *others = NULL;
-    EXPECT_OK(domains_open(&options, rig->arena, &others));
-    struct shard_options there = rig->options;
-    there.domains = others;
-    struct shard *shard = shard_new(&there);
-    EXPECT_OK(shard_take(shard, rig->arena));
-    case_move_to(others, WEST, rig->arena);
-    uint64_t version = domains_notification_version(others);
+    struct case_host other = case_open_host(rig);
+    case_move_to(other.domains, WEST, rig->arena);
+    uint64_t version = domains_notification_version(other.domains);
     rig_wait(case_stored_record(rig)->domain_version == version);
     EXPECT(domains_notification_version(rig->domains) < version);
     /* It was overtaken; when it takes the shard again it must not write with the old version. */
-    struct error *err = rig_signal(rig, "wf", rig->arena);
-    if (err != NULL && err->kind == ERR_SHARD_OWNERSHIP_LOST)
-        err = rig_signal(rig, "wf", rig->arena);
-    EXPECT_KIND(err, ERR_DOMAIN_NOT_ACTIVE);
+    case_expect_not_active(rig);
     EXPECT_EQ(domains_notification_version(rig->domains), version);
-    shard_close(shard);
-    domains_close(others);
+    case_close_host(&other);
 }
 
 void

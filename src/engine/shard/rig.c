@@ -110,6 +110,16 @@ rig_close(struct rig *rig)
     arena_free(rig->arena);
 }
 
+void
+rig_trial_main(void *argument)
+{
+    struct rig_trial *trial = argument;
+    struct rig rig;
+    rig_open(&rig, trial->base);
+    trial->run(&rig);
+    rig_close(&rig);
+}
+
 /* --- fibers ---- */
 
 struct spawned {

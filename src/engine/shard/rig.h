@@ -41,6 +41,12 @@ void rig_take(struct rig *rig);
 /* Closes the shard, and makes and takes another: as a restart. */
 void rig_restart(struct rig *rig);
 void rig_close(struct rig *rig);
+/* What is done with a rig on this disk; the main function of a fiber that opens and closes it. */
+struct rig_trial {
+    void (*run)(struct rig *rig);
+    struct memory_base *base;
+};
+void rig_trial_main(void *argument);
 
 /* Runs function(argument) in a fiber; rig_join waits for all. */
 void rig_spawn(struct rig *rig, void (*function)(void *argument), void *argument);

@@ -2,26 +2,11 @@
 #include "engine/shard/cases.h"
 #include "fiber/linux/linux.h"
 
-struct trial {
-    void (*run)(struct rig *rig);
-    struct memory_base *base;
-};
-
-static void
-trial_fiber(void *argument)
-{
-    struct trial *trial = argument;
-    struct rig rig;
-    rig_open(&rig, trial->base);
-    trial->run(&rig);
-    rig_close(&rig);
-}
-
 static void
 on_linux(void (*run)(struct rig *rig))
 {
-    struct trial trial = {.run = run, .base = memory_base_new(0)};
-    linux_run(&(struct linux_options){.loops = 1}, trial_fiber, &trial);
+    struct rig_trial trial = {.run = run, .base = memory_base_new(0)};
+    linux_run(&(struct linux_options){.loops = 1}, rig_trial_main, &trial);
     memory_base_free(trial.base);
 }
 
