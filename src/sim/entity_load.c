@@ -5,17 +5,15 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "sim/entity_calls.h"
 #include "wire/message.h"
 
-#define CALL_TIMEOUT    (4 * NS_PER_S)
-#define SETTLE          (30 * NS_PER_S)
-#define SETTLE_LIMIT    (300 * NS_PER_S)
-#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
-#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
-#define USER            "user"
+#define CALL_TIMEOUT (4 * NS_PER_S)
+#define SETTLE       (30 * NS_PER_S)
+#define SETTLE_LIMIT (300 * NS_PER_S)
+#define USER         "user"
 
 static const char *const regions[ENTITY_REGIONS] = {"region0", "region1", "region2"};
 static const char *const domains[ENTITY_DOMAINS] = {"orders", "mails"};
@@ -175,17 +173,11 @@ step_set(struct step *step)
 {
     struct entity_ledger *entity = &step->load->entities[chance(ENTITY_KEYS)];
     const struct entity_sight before = entity->sight[step->call.host];
-    STORE_API(EntityPlace) place = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&place};
-    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
-    place.type = USER;
-    place.key = entity->key;
-    place.region = (char *)regions[chance(ENTITY_REGIONS)];
-    request.places = places;
-    request.n_places = 1;
-    request.only_new = chance(8) == 0;
+    STORE_API(SetEntitiesRequest) *request =
+        entity_set_request(step->call.arena, USER, entity->key, regions[chance(ENTITY_REGIONS)]);
+    request->only_new = chance(8) == 0;
     STORE_API(SetEntitiesResponse) *response = NULL;
-    struct error *err = load_send(&step->call, ENTITY_API("SetEntities"), &request.base,
+    struct error *err = load_send(&step->call, ENTITY_API("SetEntities"), &request->base,
                                   TYPE_OF(set_entities_response), (ProtobufCMessage **)&response);
     count_answer(step, err);
     if (err == NULL)
@@ -197,16 +189,10 @@ step_delete(struct step *step)
 {
     struct entity_ledger *entity = &step->load->entities[chance(ENTITY_KEYS)];
     const struct entity_sight before = entity->sight[step->call.host];
-    STORE_API(EntityPlace) place = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&place};
-    STORE_API(DeleteEntitiesRequest) request = CADENZA__ADMIN__V1__DELETE_ENTITIES_REQUEST__INIT;
-    place.type = USER;
-    place.key = entity->key;
-    request.places = places;
-    request.n_places = 1;
     STORE_API(DeleteEntitiesResponse) *response = NULL;
     struct error *err =
-        load_send(&step->call, ENTITY_API("DeleteEntities"), &request.base,
+        load_send(&step->call, ENTITY_API("DeleteEntities"),
+                  &entity_delete_request(step->call.arena, USER, entity->key)->base,
                   TYPE_OF(delete_entities_response), (ProtobufCMessage **)&response);
     count_answer(step, err);
     if (err == NULL && response->n_entities > 0)

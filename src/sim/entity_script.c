@@ -7,31 +7,18 @@ void
 entity_place(struct script *script, unsigned cluster, const char *type, const char *key,
              const char *region)
 {
-    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&one};
-    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
     ProtobufCMessage *response = NULL;
-    one.type = (char *)type;
-    one.key = (char *)key;
-    one.region = (char *)region;
-    request.places = places;
-    request.n_places = 1;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("SetEntities"), &request.base,
+    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("SetEntities"),
+                             &entity_set_request(script->arena, type, key, region)->base,
                              TYPE_OF(set_entities_response), &response));
 }
 
 void
 entity_delete(struct script *script, unsigned cluster, const char *type, const char *key)
 {
-    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&one};
-    STORE_API(DeleteEntitiesRequest) request = CADENZA__ADMIN__V1__DELETE_ENTITIES_REQUEST__INIT;
     ProtobufCMessage *response = NULL;
-    one.type = (char *)type;
-    one.key = (char *)key;
-    request.places = places;
-    request.n_places = 1;
-    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("DeleteEntities"), &request.base,
+    EXPECT_OK(script_call_at(script, cluster, ENTITY_API("DeleteEntities"),
+                             &entity_delete_request(script->arena, type, key)->base,
                              TYPE_OF(delete_entities_response), &response));
 }
 

@@ -6,12 +6,10 @@
 #ifndef CADENZA_SIM_ENTITY_SCRIPT_H
 #define CADENZA_SIM_ENTITY_SCRIPT_H
 
-#include "cadenza/admin/v1/service.pb-c.h"
 #include "sim/active_script.h"
+#include "sim/entity_calls.h"
 
-#define SOURCE          "custom.user-location-provider" /* of users */
-#define ENTITY_API(rpc) "/cadenza.admin.v1.EntityAPI/" rpc
-#define TYPE_OF(name)   (&cadenza__admin__v1__##name##__descriptor)
+#define SOURCE "custom.user-location-provider" /* of users */
 
 /* Says where one is; must go well. */
 void entity_place(struct script *script, unsigned cluster, const char *type, const char *key,

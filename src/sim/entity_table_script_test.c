@@ -132,17 +132,11 @@ static void
 play_unwritable(struct script *script)
 {
     script_part(script);
-    STORE_API(EntityPlace) one = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&one};
-    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
     ProtobufCMessage *response = NULL;
-    one.type = "user";
-    one.key = "ann";
-    one.region = "region1";
-    request.places = places;
-    request.n_places = 1;
-    struct error *err = script_call_at(script, 1, ENTITY_API("SetEntities"), &request.base,
-                                       TYPE_OF(set_entities_response), &response);
+    struct error *err =
+        script_call_at(script, 1, ENTITY_API("SetEntities"),
+                       &entity_set_request(script->arena, "user", "ann", "region1")->base,
+                       TYPE_OF(set_entities_response), &response);
     EXPECT(err != NULL && (err->kind == ERR_UNAVAILABLE || err->kind == ERR_DEADLINE));
     script_heal(script);
 }

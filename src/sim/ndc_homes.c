@@ -9,10 +9,10 @@
 
 #include "base/check.h"
 #include "base/map.h"
-#include "cadenza/admin/v1/service.pb-c.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
 #include "sim/calls.h"
+#include "sim/entity_calls.h"
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
@@ -183,19 +183,13 @@ add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to
 static void
 move_user(struct ndc_load *load, struct load_call *call)
 {
-    STORE_API(EntityPlace) place = CADENZA__ADMIN__V1__ENTITY_PLACE__INIT;
-    STORE_API(EntityPlace) *places[] = {&place};
-    STORE_API(SetEntitiesRequest) request = CADENZA__ADMIN__V1__SET_ENTITIES_REQUEST__INIT;
+    const char *user = users[entropy_below(NDC_ENTITIES)];
+    const char *region = ndc_attributes[entropy_below(SIM_GROUP_MAX)].name;
     ProtobufCMessage *response = NULL;
-    place.type = "user";
-    place.key = (char *)users[entropy_below(NDC_ENTITIES)];
-    place.region = (char *)ndc_attributes[entropy_below(SIM_GROUP_MAX)].name;
-    request.places = places;
-    request.n_places = 1;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
-    struct error *err =
-        load_send(call, "/cadenza.admin.v1.EntityAPI/SetEntities", &request.base,
-                  &cadenza__admin__v1__set_entities_response__descriptor, &response);
+    struct error *err = load_send(call, ENTITY_API("SetEntities"),
+                                  &entity_set_request(call->arena, "user", user, region)->base,
+                                  TYPE_OF(set_entities_response), &response);
     load->failovers += err == NULL;
 }
 
