@@ -10,6 +10,14 @@ callers_init(struct callers *callers)
     latch_init(&callers->latch, 0);
 }
 
+int64_t
+callers_begin(struct callers *callers, struct script *script)
+{
+    callers_init(callers);
+    script_start(script, 0, "w");
+    return begin_drain(script);
+}
+
 static void
 call_in_fiber(void *argument)
 {
@@ -57,6 +65,13 @@ callers_expect_ok(struct callers *callers, int64_t not_before)
     }
 }
 
+void
+callers_expect_held(struct callers *callers, int64_t end)
+{
+    EXPECT(clock_monotonic() < end - NS_PER_S);
+    callers_expect_ok(callers, end - 100 * NS_PER_MS);
+}
+
 /* --- requests ---- */
 
 API(WorkflowExecution) *
@@ -78,6 +93,13 @@ signal_later(struct callers *callers, struct script *script, unsigned cluster, c
     request->signal_name = arena_text(script->arena, name);
     call_later(callers, script, cluster, "WorkflowAPI/SignalWorkflowExecution", request,
                signal_workflow_execution_response);
+}
+
+void
+signals_later(struct callers *callers, struct script *script, const char *id, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        signal_later(callers, script, i % 2, id, arena_format(script->arena, "s%u", i));
 }
 
 void
@@ -142,6 +164,14 @@ begin_drain(struct script *script)
     ask_for_drain(script, 1, DRAIN / NS_PER_S);
     script_sleep(script, NS_PER_S); /* cluster 0 has heard of it */
     return end;
+}
+
+void
+expect_first_signal(struct script *script)
+{
+    script_sleep(script, DRAIN);
+    EXPECT_OK(script_signal(script, 0, "w", "first"));
+    EXPECT_TEXT(signals_of(script, 1, "w"), "first");
 }
 
 const char *

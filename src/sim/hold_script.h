@@ -32,6 +32,8 @@ struct callers {
 };
 
 void callers_init(struct callers *callers);
+/* Nobody calls yet; workflow "w" runs in cluster 0, and begin_drain. The monotonic end of that. */
+int64_t callers_begin(struct callers *callers, struct script *script);
 /* Calls, and goes on a moment later: whoever is called next comes next. */
 #define call_later(callers, script, cluster, path, request, type)                                  \
     call_later_at((callers), (script), (cluster), "/uber.cadence.api.v1." path,                    \
@@ -41,10 +43,14 @@ struct caller *call_later_at(struct callers *callers, struct script *script, uns
                              const ProtobufCMessageDescriptor *type);
 /* Waits for all answers: none is an error, and none came before that. */
 void callers_expect_ok(struct callers *callers, int64_t not_before);
+/* None has waited long so far; all are answered well when the drain has come to this end. */
+void callers_expect_held(struct callers *callers, int64_t end);
 
 /* Calls of that kind. */
 void signal_later(struct callers *callers, struct script *script, unsigned cluster, const char *id,
                   const char *name);
+/* Signals s0, s1 and so on, at each of the two clusters in turn. */
+void signals_later(struct callers *callers, struct script *script, const char *id, unsigned count);
 void start_later(struct callers *callers, struct script *script, unsigned cluster, const char *id);
 void signal_with_start_later(struct callers *callers, struct script *script, unsigned cluster,
                              const char *id);
@@ -56,6 +62,8 @@ void terminate_later(struct callers *callers, struct script *script, unsigned cl
 void ask_for_drain(struct script *script, unsigned to, int64_t seconds);
 /* It moves to cluster 1, which takes DRAIN. The monotonic end. */
 int64_t begin_drain(struct script *script);
+/* Once it is over a signal reaches workflow "w", and none has before. */
+void expect_first_signal(struct script *script);
 /* The names of the signals of a run, in order, with blanks between. */
 const char *signals_of(struct script *script, unsigned cluster, const char *id);
 /* The kind of the last event of a run. */

@@ -18,8 +18,7 @@ calls_of_clients(struct script *script)
     script_start(script, 0, "cancelled");
     script_start(script, 0, "terminated");
     int64_t end = begin_drain(script);
-    for (unsigned i = 0; i < 10; i++)
-        signal_later(&callers, script, i % 2, "w", arena_format(script->arena, "s%u", i));
+    signals_later(&callers, script, "w", 10);
     for (unsigned i = 0; i < 2; i++) {
         start_later(&callers, script, i, arena_format(script->arena, "new%u", i));
         signal_with_start_later(&callers, script, i, arena_format(script->arena, "both%u", i));
@@ -27,8 +26,7 @@ calls_of_clients(struct script *script)
     signal_later(&callers, script, 0, "new1", "behind its start");
     cancel_later(&callers, script, 0, "cancelled");
     terminate_later(&callers, script, 1, "terminated");
-    EXPECT(clock_monotonic() < end - NS_PER_S);
-    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_held(&callers, end);
     EXPECT(world_mark_count(script->sim->world, "call_held") == callers.count);
     EXPECT(world_mark_count(script->sim->world, "call_held_behind") == 10);
 
@@ -61,9 +59,8 @@ calls_without_forwarding(struct script *script)
     script_await(script, 1, "w", 2);
     EXPECT_KIND(script_signal(script, 1, "w", "early"), ERR_DOMAIN_NOT_ACTIVE);
     int64_t end = begin_drain(script);
-    for (unsigned i = 0; i < 4; i++)
-        signal_later(&callers, script, i % 2, "w", arena_format(script->arena, "s%u", i));
-    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    signals_later(&callers, script, "w", 4);
+    callers_expect_held(&callers, end);
     script_sleep(script, NS_PER_S);
     EXPECT_KIND(script_signal(script, 0, "w", "late"), ERR_DOMAIN_NOT_ACTIVE);
     EXPECT_OK(script_signal(script, 1, "w", "here"));
@@ -146,8 +143,7 @@ calls_of_workers(struct script *script)
         EXPECT_KIND(script_complete(script, i, decision, NULL, 0), ERR_DOMAIN_NOT_ACTIVE);
         EXPECT(clock_monotonic() - began < NS_PER_S);
     }
-    EXPECT(clock_monotonic() < end - NS_PER_S);
-    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_held(&callers, end);
     for (unsigned i = 0; i < 2; i++)
         EXPECT(script_poll(script, 1, WITHIN) != NULL); /* what the answers entail */
 }
@@ -177,12 +173,10 @@ calls_by_attribute(struct script *script)
     int64_t end = clock_monotonic() + DRAIN;
     EXPECT_OK(load_failover(&call, &failover, &domain));
     script_sleep(script, NS_PER_S);
-    for (unsigned i = 0; i < 4; i++)
-        signal_later(&callers, script, i % 2, "moving", arena_format(script->arena, "s%u", i));
+    signals_later(&callers, script, "moving", 4);
     for (unsigned i = 0; i < 2; i++)
         EXPECT_OK(script_signal(script, i, "staying", "at once"));
-    EXPECT(clock_monotonic() < end - NS_PER_S);
-    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_held(&callers, end);
     EXPECT_TEXT(signals_of(script, 1, "moving"), "s0 s1 s2 s3");
     EXPECT_TEXT(signals_of(script, 0, "staying"), "at once at once");
 }
@@ -231,15 +225,11 @@ static void
 too_many_calls(struct script *script)
 {
     struct callers callers;
-    callers_init(&callers);
-    script_start(script, 0, "w");
-    int64_t end = begin_drain(script);
-    signal_later(&callers, script, 0, "w", "s0");
-    signal_later(&callers, script, 1, "w", "s1");
+    int64_t end = callers_begin(&callers, script);
+    signals_later(&callers, script, "w", 2);
     for (unsigned i = 0; i < 2; i++)
         EXPECT_KIND(script_signal(script, i, "w", "too many"), ERR_SERVICE_BUSY);
-    EXPECT(clock_monotonic() < end - NS_PER_S);
-    callers_expect_ok(&callers, end - 100 * NS_PER_MS);
+    callers_expect_held(&callers, end);
     EXPECT_TEXT(signals_of(script, 1, "w"), "s0 s1");
 }
 
@@ -253,23 +243,16 @@ static void
 impatient_calls(struct script *script)
 {
     struct callers callers;
-    callers_init(&callers);
-    script_start(script, 0, "w");
-    int64_t end = begin_drain(script);
+    int64_t end = callers_begin(&callers, script);
     int64_t began = clock_monotonic();
-    for (unsigned i = 0; i < 2; i++) {
-        signal_later(&callers, script, i, "w", "impatient");
-        callers.items[i].timeout = LONG;
-    }
+    signals_later(&callers, script, "w", 2);
     struct caller *caller = &callers.items[0];
     latch_wait(&callers.latch);
     for (unsigned i = 0; i < 2; i++, caller++) {
         EXPECT_KIND(caller->err, ERR_SERVICE_BUSY);
         EXPECT(caller->answered - began >= NS_PER_S && caller->answered < end - NS_PER_S);
     }
-    script_sleep(script, DRAIN);
-    EXPECT_OK(script_signal(script, 0, "w", "patient"));
-    EXPECT_TEXT(signals_of(script, 1, "w"), "patient"); /* nothing was written before */
+    expect_first_signal(script); /* nothing was written before */
 }
 
 TEST(hold, a_call_waits_no_longer_than_it_may_and_leaves_nothing_behind)
@@ -299,9 +282,7 @@ near_deadline(struct script *script)
                     ERR_SERVICE_BUSY);
         fiber_set_deadline(NEVER);
     }
-    script_sleep(script, DRAIN);
-    EXPECT_OK(script_signal(script, 0, "w", "patient"));
-    EXPECT_TEXT(signals_of(script, 1, "w"), "patient");
+    expect_first_signal(script);
 }
 
 TEST(hold, a_caller_whose_deadline_comes_first_is_told_before_that_it_may_try_again)
@@ -315,11 +296,8 @@ static void
 drain_is_overtaken(struct script *script)
 {
     struct callers callers;
-    callers_init(&callers);
-    script_start(script, 0, "w");
-    int64_t end = begin_drain(script);
-    signal_later(&callers, script, 0, "w", "s0");
-    signal_later(&callers, script, 1, "w", "s1");
+    int64_t end = callers_begin(&callers, script);
+    signals_later(&callers, script, "w", 2);
     script_failover(script, 0); /* by force, back to where it was */
     callers_expect_ok(&callers, 0);
     EXPECT(clock_monotonic() < end - NS_PER_S);
@@ -337,11 +315,8 @@ static void
 drain_is_forced(struct script *script)
 {
     struct callers callers;
-    callers_init(&callers);
-    script_start(script, 0, "w");
-    int64_t end = begin_drain(script);
-    for (unsigned i = 0; i < 6; i++)
-        signal_later(&callers, script, i % 2, "w", arena_format(script->arena, "s%u", i));
+    int64_t end = callers_begin(&callers, script);
+    signals_later(&callers, script, "w", 6);
     script_failover(script, 1);
     callers_expect_ok(&callers, 0);
     EXPECT(clock_monotonic() < end - NS_PER_S);
@@ -357,19 +332,15 @@ static void
 target_crashes(struct script *script)
 {
     struct callers callers;
-    callers_init(&callers);
-    script_start(script, 0, "w");
-    begin_drain(script);
-    signal_later(&callers, script, 0, "w", "lost");
-    signal_later(&callers, script, 1, "w", "lost");
+    callers_begin(&callers, script);
+    signals_later(&callers, script, "w", 2);
     script_crash(script, 1);
     latch_wait(&callers.latch);
     for (unsigned i = 0; i < 2; i++)
         EXPECT_KIND(callers.items[i].err, ERR_UNAVAILABLE);
     script_restart(script, 1);
-    script_sleep(script, 2 * DRAIN);
-    EXPECT_OK(script_signal(script, 0, "w", "kept"));
-    EXPECT_TEXT(signals_of(script, 1, "w"), "kept");
+    script_sleep(script, DRAIN);
+    expect_first_signal(script);
 }
 
 TEST(hold, nothing_of_a_call_that_waited_is_left_when_its_cluster_crashes)
