@@ -4,43 +4,6 @@
 
 /* --- workflows that are active elsewhere ---- */
 
-static API(Decision) *
-signal_external(struct script *script, const char *id)
-{
-    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal = message_new(
-        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    signal->domain = SCRIPT_DOMAIN;
-    signal->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    signal->workflow_execution->workflow_id = (char *)id;
-    signal->signal_name = "hello";
-    decision->signal_external_workflow_execution_decision_attributes = signal;
-    return decision;
-}
-
-static API(Decision) *
-cancel_external(struct script *script, const char *id)
-{
-    API(Decision) *decision =
-        script_decision(script, DECISION(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *cancel = message_new(
-        script->arena, API_TYPE(request_cancel_external_workflow_execution_decision_attributes));
-    cancel->domain = SCRIPT_DOMAIN;
-    cancel->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    cancel->workflow_execution->workflow_id = (char *)id;
-    decision->request_cancel_external_workflow_execution_decision_attributes = cancel;
-    return decision;
-}
-
-static bool
-has_event(const API(History) *history, int kind)
-{
-    for (size_t i = 0; i < history->n_events; i++)
-        if (history->events[i]->attributes_case == (API(HistoryEvent__AttributesCase))kind)
-            return true;
-    return false;
-}
-
 static void
 play_external(struct script *script)
 {
@@ -48,7 +11,8 @@ play_external(struct script *script)
     script_decide(script, 1, NULL, 0);
     script_await(script, 0, "there", 4);
     active_start(script, 0, "here", "region0");
-    API(Decision) *both[] = {signal_external(script, "there"), cancel_external(script, "there")};
+    API(Decision) *both[] = {script_ask_other(script, "there", "hello"),
+                             script_cancel_other(script, "there")};
     script_decide(script, 0, both, 2);
     API(PollForDecisionTaskResponse) *task = script_poll(script, 1, WITHIN);
     EXPECT(task != NULL);
@@ -61,10 +25,10 @@ play_external(struct script *script)
     script_expect_same(script, "here");
     API(History) *there = script_history(script, 0, "there", "");
     API(History) *here = script_history(script, 1, "here", "");
-    EXPECT(has_event(there, EVENT(WORKFLOW_EXECUTION_SIGNALED)));
-    EXPECT(has_event(there, EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED)));
-    EXPECT(has_event(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED)));
-    EXPECT(has_event(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED)));
+    EXPECT(script_count_events(there, EVENT(WORKFLOW_EXECUTION_SIGNALED)) > 0);
+    EXPECT(script_count_events(there, EVENT(WORKFLOW_EXECUTION_CANCEL_REQUESTED)) > 0);
+    EXPECT(script_count_events(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED)) > 0);
+    EXPECT(script_count_events(here, EVENT(EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED)) > 0);
     active_expect_written(there, 0, 1);
     active_expect_written(here, 0, 0);
 }
@@ -86,7 +50,7 @@ play_talkative(struct script *script)
     script_await(script, 0, "there", 4);
     for (int i = 0; i < MESSAGES; i++) {
         active_start(script, 0, arena_format(script->arena, "here-%d", i), "region0");
-        API(Decision) *decision = signal_external(script, "there");
+        API(Decision) *decision = script_ask_other(script, "there", "hello");
         if (i == MESSAGES / 2)
             script_part(script);
         script_decide(script, 0, &decision, 1);
@@ -139,7 +103,7 @@ play_child_elsewhere(struct script *script)
     EXPECT_TEXT(active_region(child), "region1");
     active_expect_written(child, 0, 1);
     active_expect_written(parent, 0, 0);
-    EXPECT(has_event(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)));
+    EXPECT(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)) > 0);
 }
 
 static void

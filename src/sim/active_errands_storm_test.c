@@ -27,29 +27,6 @@ struct storm {
 
 /* --- what workers decide ---- */
 
-static bool
-has_event(const API(History) *history, int kind)
-{
-    for (size_t i = 0; i < history->n_events; i++)
-        if (history->events[i]->attributes_case == (API(HistoryEvent__AttributesCase))kind)
-            return true;
-    return false;
-}
-
-static API(Decision) *
-signal_target(struct script *script, const char *id)
-{
-    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *signal = message_new(
-        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    signal->domain = SCRIPT_DOMAIN;
-    signal->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    signal->workflow_execution->workflow_id = (char *)id;
-    signal->signal_name = "hello";
-    decision->signal_external_workflow_execution_decision_attributes = signal;
-    return decision;
-}
-
 /* "parent3" belongs to region1; its child and its target to region0. */
 static size_t
 decide_parent(struct script *script, const char *id, const API(History) *history,
@@ -57,18 +34,19 @@ decide_parent(struct script *script, const char *id, const API(History) *history
 {
     long number = strtol(id + strlen("parent"), NULL, 10);
     const char *other = number % 2 == 0 ? "region1" : "region0";
-    if (!has_event(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_INITIATED))) {
+    if (script_count_events(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_INITIATED)) == 0) {
         decisions[0] = active_start_child(script, arena_format(script->arena, "child%ld", number),
                                           active_policy(script, "region", other));
-        decisions[1] = signal_target(script, number % 2 == 0 ? "target1" : "target0");
+        decisions[1] = script_ask_other(script, number % 2 == 0 ? "target1" : "target0", "hello");
         return 2;
     }
     /* Of two runs that a child has because its region moved, one is terminated; one that a history
      * of the parent started which lost has the id. */
-    bool has_heard = has_event(history, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)) ||
-                     has_event(history, EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED)) ||
-                     has_event(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED));
-    if (!has_heard || !has_event(history, EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED)))
+    bool has_heard = script_count_events(history, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)) > 0 ||
+                     script_count_events(history, EVENT(CHILD_WORKFLOW_EXECUTION_TERMINATED)) > 0 ||
+                     script_count_events(history, EVENT(START_CHILD_WORKFLOW_EXECUTION_FAILED)) > 0;
+    if (!has_heard ||
+        script_count_events(history, EVENT(EXTERNAL_WORKFLOW_EXECUTION_SIGNALED)) == 0)
         return 0;
     decisions[0] = script_complete_workflow(script);
     return 1;

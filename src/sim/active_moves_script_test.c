@@ -19,25 +19,13 @@ poll_at_once(struct script *script, unsigned cluster, const char *id)
     return task;
 }
 
-static API(Decision) *
-start_timer(struct script *script, int64_t seconds)
-{
-    API(Decision) *decision = script_decision(script, DECISION(START_TIMER));
-    decision->start_timer_decision_attributes =
-        message_new(script->arena, API_TYPE(start_timer_decision_attributes));
-    decision->start_timer_decision_attributes->timer_id = "t";
-    decision->start_timer_decision_attributes->start_to_fire_timeout =
-        presence_make_duration(script->arena, seconds);
-    return decision;
-}
-
 /* wf1 waits for a timer when its region goes, wf2 has its first decision pending, wf3 was started
  * with a delay before, wf4 is started afterwards in the old cluster. */
 static void
 play_regional_failover(struct script *script)
 {
     active_start(script, 0, "wf1", "region0");
-    API(Decision) *timer = start_timer(script, 20), *end = script_complete_workflow(script);
+    API(Decision) *timer = script_start_timer(script, 20), *end = script_complete_workflow(script);
     script_decide(script, 0, &timer, 1);
     active_start(script, 0, "wf2", "region0");
     script_await(script, 1, "wf1", 5);
@@ -172,7 +160,7 @@ play_wave(struct script *script)
         API(History) *history = script_history(script, others[i].home, others[i].id, "");
         EXPECT_EQ(history->n_events, events[i]);
         active_expect_written(history, 0, others[i].home);
-        API(Decision) *timer = start_timer(script, 60);
+        API(Decision) *timer = script_start_timer(script, 60);
         EXPECT_OK(script_complete(script, others[i].home, begun[i], &timer, 1));
         active_end(script, others[i].home, others[i].id); /* the signal's */
         script_expect_same(script, others[i].id);

@@ -6,9 +6,6 @@
 
 #include "uber/cadence/api/v1/service_visibility.pb-c.h"
 
-#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
-#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
-
 static void
 expect_last(const API(History) *history, int kind)
 {
@@ -156,23 +153,11 @@ TEST(failover_script, a_passive_cluster_refuses_writes_and_hands_out_nothing, "E
 
 /* --- continue as new, timers, schedules, retries ---- */
 
-static API(Decision) *
-start_timer(struct script *script, int64_t seconds)
-{
-    API(Decision) *decision = script_decision(script, DECISION(START_TIMER));
-    decision->start_timer_decision_attributes =
-        message_new(script->arena, API_TYPE(start_timer_decision_attributes));
-    decision->start_timer_decision_attributes->timer_id = "t";
-    decision->start_timer_decision_attributes->start_to_fire_timeout =
-        presence_make_duration(script->arena, seconds);
-    return decision;
-}
-
 static void
 play_timer(struct script *script)
 {
     script_start(script, 0, "w");
-    API(Decision) *timer = start_timer(script, 60);
+    API(Decision) *timer = script_start_timer(script, 60);
     script_decide(script, 0, &timer, 1);
     script_await(script, 1, "w", 5);
     script_sleep(script, 30 * NS_PER_S);

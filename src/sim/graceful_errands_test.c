@@ -12,9 +12,6 @@
 #include "route/route.h"
 #include "sim/script_drain.h"
 
-#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
-#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
-
 #define SOURCE 0
 #define TARGET 1
 #define ROUNDS 36
@@ -76,20 +73,6 @@ role_of(const struct script *script, const char *id)
 /* --- decisions ---- */
 
 static API(Decision) *
-cancel_other(struct script *script, const char *id)
-{
-    API(Decision) *decision =
-        script_decision(script, DECISION(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(RequestCancelExternalWorkflowExecutionDecisionAttributes) *attributes = message_new(
-        script->arena, API_TYPE(request_cancel_external_workflow_execution_decision_attributes));
-    attributes->domain = SCRIPT_DOMAIN;
-    attributes->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    attributes->workflow_execution->workflow_id = (char *)id;
-    decision->request_cancel_external_workflow_execution_decision_attributes = attributes;
-    return decision;
-}
-
-static API(Decision) *
 start_child(struct script *script, enum role role)
 {
     API(Decision) *decision = script_start_child(script, test_of(script)->ids[role]);
@@ -115,7 +98,7 @@ decide(struct script *script, const API(PollForDecisionTaskResponse) *task,
     size_t count = 0;
     if (role == ASKING && !has_child(history)) {
         decisions[count++] = script_ask_other(script, test->ids[ASKED], "external");
-        decisions[count++] = cancel_other(script, test->ids[CANCELLED]);
+        decisions[count++] = script_cancel_other(script, test->ids[CANCELLED]);
         decisions[count++] = start_child(script, CHILD);
     } else if ((role == CLOSING || role == HEARING) && !has_child(history)) {
         decisions[count++] = start_child(script, role == CLOSING ? ORPHAN : TELLING);

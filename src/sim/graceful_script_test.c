@@ -15,10 +15,8 @@
 #include "cadenza/storage/v1/run.pb-c.h"
 #include "store/key.h"
 
-#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
-#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
-#define TYPE(name)     CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_##name
-#define TASK(name)     ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_##name)
+#define TYPE(name) CADENZA__STORAGE__V1__REPLICATION_TYPE__REPLICATION_TYPE_##name
+#define TASK(name) ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_##name)
 
 #define SOURCE      0
 #define TARGET      1
@@ -147,18 +145,6 @@ await_active(struct script *script, unsigned cluster, int64_t within)
 
 /* --- the worker ---- */
 
-static API(Decision) *
-decide_timer(struct script *script)
-{
-    API(Decision) *decision = script_decision(script, DECISION(START_TIMER));
-    decision->start_timer_decision_attributes =
-        message_new(script->arena, API_TYPE(start_timer_decision_attributes));
-    decision->start_timer_decision_attributes->timer_id = "t";
-    decision->start_timer_decision_attributes->start_to_fire_timeout =
-        presence_make_duration(script->arena, 3);
-    return decision;
-}
-
 /* One that is asked waits until it was. */
 static bool
 is_to_end(const char *id, const API(History) *history)
@@ -182,7 +168,7 @@ decide(struct script *script, const API(PollForDecisionTaskResponse) *task,
         decisions[count++] = script_ask_other(script, "asked", "external");
         decisions[count++] = script_start_child(script, CHILD);
     } else if (strcmp(id, "timed") == 0 && !has_timer) {
-        decisions[count++] = decide_timer(script);
+        decisions[count++] = script_start_timer(script, 3);
     } else if (strcmp(id, CHILD) == 0 || is_to_end(id, history)) {
         decisions[count++] = script_complete_workflow(script);
     }

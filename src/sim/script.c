@@ -7,10 +7,9 @@
 #include "base/check.h"
 #include "fiber/fiber.h"
 
-#define CALL_TIMEOUT   (20 * NS_PER_S)
-#define LIMIT          (3600 * NS_PER_S)
-#define UNFORWARDED    "dcRedirectionPolicy: {policy: noop}\n"
-#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
+#define CALL_TIMEOUT (20 * NS_PER_S)
+#define LIMIT        (3600 * NS_PER_S)
+#define UNFORWARDED  "dcRedirectionPolicy: {policy: noop}\n"
 
 struct error *
 script_call_at(struct script *script, unsigned cluster, const char *path,
@@ -379,49 +378,6 @@ script_poll_activity(struct script *script, unsigned cluster, int64_t time)
     return err == NULL && task->task_token.len > 0 ? task : NULL;
 }
 
-API(Decision) *
-script_decision(struct script *script, int kind)
-{
-    API(Decision) *decision = message_new(script->arena, API_TYPE(decision));
-    decision->attributes_case = kind;
-    return decision;
-}
-
-API(Decision) *
-script_complete_workflow(struct script *script)
-{
-    API(Decision) *decision = script_decision(script, DECISION(COMPLETE_WORKFLOW_EXECUTION));
-    decision->complete_workflow_execution_decision_attributes =
-        message_new(script->arena, API_TYPE(complete_workflow_execution_decision_attributes));
-    return decision;
-}
-
-API(Decision) *
-script_schedule_activity(struct script *script, bool is_retried)
-{
-    struct arena *arena = script->arena;
-    API(Decision) *decision = script_decision(script, DECISION(SCHEDULE_ACTIVITY_TASK));
-    API(ScheduleActivityTaskDecisionAttributes) *attributes =
-        message_new(arena, API_TYPE(schedule_activity_task_decision_attributes));
-    attributes->activity_id = "a";
-    attributes->activity_type = message_new(arena, API_TYPE(activity_type));
-    attributes->activity_type->name = "work";
-    attributes->task_list = message_new(arena, API_TYPE(task_list));
-    attributes->task_list->name = SCRIPT_LIST;
-    attributes->schedule_to_close_timeout = presence_make_duration(arena, 1000);
-    attributes->schedule_to_start_timeout = presence_make_duration(arena, 1000);
-    attributes->start_to_close_timeout = presence_make_duration(arena, 600);
-    attributes->heartbeat_timeout = presence_make_duration(arena, 300);
-    if (is_retried) {
-        attributes->retry_policy = message_new(arena, API_TYPE(retry_policy));
-        attributes->retry_policy->initial_interval = presence_make_duration(arena, 45);
-        attributes->retry_policy->backoff_coefficient = 1;
-        attributes->retry_policy->maximum_attempts = 5;
-    }
-    decision->schedule_activity_task_decision_attributes = attributes;
-    return decision;
-}
-
 /* --- looking ---- */
 
 API(History) *
@@ -438,6 +394,15 @@ script_history(struct script *script, unsigned cluster, const char *id, const ch
     struct error *err = script_call(script, cluster, "WorkflowAPI/GetWorkflowExecutionHistory",
                                     request, get_workflow_execution_history_response, &response);
     return err == NULL ? response->history : NULL;
+}
+
+unsigned
+script_count_events(const API(History) *history, int kind)
+{
+    unsigned count = 0;
+    for (size_t i = 0; history != NULL && i < history->n_events; i++)
+        count += (int)history->events[i]->attributes_case == kind;
+    return count;
 }
 
 API(DescribeWorkflowExecutionResponse) *

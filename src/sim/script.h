@@ -18,6 +18,9 @@
 #define SCRIPT_LIST   "list"
 #define WITHIN        (15 * NS_PER_S) /* what is replicated is there by then */
 
+#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
+#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
+
 struct script {
     struct sim *sim;
     struct load_clients *clients;
@@ -112,13 +115,23 @@ void script_decide(struct script *script, unsigned cluster, API(Decision) **deci
                    size_t count);
 API(PollForActivityTaskResponse) *script_poll_activity(struct script *script, unsigned cluster,
                                                        int64_t time);
+
+/* Decisions (script_decisions.c). Of this kind, without attributes yet. */
 API(Decision) *script_decision(struct script *script, int kind);
 API(Decision) *script_complete_workflow(struct script *script);
+/* With id "t". */
+API(Decision) *script_start_timer(struct script *script, int64_t seconds);
 API(Decision) *script_schedule_activity(struct script *script, bool is_retried);
+/* A signal for another workflow, its cancelling, a child. */
+API(Decision) *script_ask_other(struct script *script, const char *id, const char *signal_name);
+API(Decision) *script_cancel_other(struct script *script, const char *id);
+API(Decision) *script_start_child(struct script *script, const char *id);
 
 /* The history of a run; run_id "": the current one. NULL: the cluster has no such run. */
 API(History) *script_history(struct script *script, unsigned cluster, const char *id,
                              const char *run_id);
+/* Its events of a kind. No history has none. */
+unsigned script_count_events(const API(History) *history, int kind);
 API(DescribeWorkflowExecutionResponse) *script_describe(struct script *script, unsigned cluster,
                                                         const char *id);
 /* Waits until the cluster's current run has so many events; returns its history. */

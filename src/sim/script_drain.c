@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#define EVENT(name)    API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
-#define DECISION(name) API_VALUE(DECISION__ATTRIBUTES_##name##_DECISION_ATTRIBUTES)
-
 API(Domain) *
 script_describe_domain(struct script *script, unsigned cluster)
 {
@@ -51,15 +48,6 @@ script_begin_drain(struct script *script, unsigned to, int64_t seconds)
 }
 
 unsigned
-script_count_events(const API(History) *history, int kind)
-{
-    unsigned count = 0;
-    for (size_t i = 0; history != NULL && i < history->n_events; i++)
-        count += (int)history->events[i]->attributes_case == kind;
-    return count;
-}
-
-unsigned
 script_count_signals(const API(History) *history, const char *name)
 {
     unsigned count = 0;
@@ -70,37 +58,4 @@ script_count_signals(const API(History) *history, const char *name)
                 strcmp(event->workflow_execution_signaled_event_attributes->signal_name, name) == 0;
     }
     return count;
-}
-
-API(Decision) *
-script_ask_other(struct script *script, const char *id, const char *signal_name)
-{
-    API(Decision) *decision = script_decision(script, DECISION(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION));
-    API(SignalExternalWorkflowExecutionDecisionAttributes) *attributes = message_new(
-        script->arena, API_TYPE(signal_external_workflow_execution_decision_attributes));
-    attributes->domain = SCRIPT_DOMAIN;
-    attributes->workflow_execution = message_new(script->arena, API_TYPE(workflow_execution));
-    attributes->workflow_execution->workflow_id = (char *)id;
-    attributes->signal_name = (char *)signal_name;
-    decision->signal_external_workflow_execution_decision_attributes = attributes;
-    return decision;
-}
-
-API(Decision) *
-script_start_child(struct script *script, const char *id)
-{
-    struct arena *arena = script->arena;
-    API(Decision) *decision = script_decision(script, DECISION(START_CHILD_WORKFLOW_EXECUTION));
-    API(StartChildWorkflowExecutionDecisionAttributes) *attributes =
-        message_new(arena, API_TYPE(start_child_workflow_execution_decision_attributes));
-    attributes->domain = SCRIPT_DOMAIN;
-    attributes->workflow_id = (char *)id;
-    attributes->workflow_type = message_new(arena, API_TYPE(workflow_type));
-    attributes->workflow_type->name = "scripted";
-    attributes->task_list = message_new(arena, API_TYPE(task_list));
-    attributes->task_list->name = SCRIPT_LIST;
-    attributes->execution_start_to_close_timeout = presence_make_duration(arena, 3600);
-    attributes->task_start_to_close_timeout = presence_make_duration(arena, 10);
-    decision->start_child_workflow_execution_decision_attributes = attributes;
-    return decision;
 }
