@@ -72,6 +72,7 @@
     X(a_history_that_was_just_written_is_recalled_as_it_is_stored)                                 \
     X(what_is_not_durable_is_not_recalled)                                                         \
     X(histories_in_memory_are_bounded)                                                             \
+    X(the_history_of_a_run_that_closed_is_not_kept_in_memory)                                      \
     X(a_drain_is_told_behind_the_last_event)                                                       \
     X(a_marker_that_is_due_is_put_by_the_next_owner)                                               \
     X(a_drain_that_nobody_heard_is_told_by_who_takes_the_shard)                                    \

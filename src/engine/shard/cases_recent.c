@@ -123,3 +123,14 @@ case_histories_in_memory_are_bounded(struct rig *rig)
     struct place other = find_place(rig, "wf-48");
     expect_as_stored(rig, &other, 1); /* and leaves room for others */
 }
+
+void
+case_the_history_of_a_run_that_closed_is_not_kept_in_memory(struct rig *rig)
+{
+    rig_take(rig);
+    const struct recent *recent = &rig->shard->tenure->recent;
+    EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
+    EXPECT(recent->bytes > 0);
+    EXPECT_OK(rig_terminate(rig, "wf", rig->arena));
+    EXPECT_EQ(recent->bytes, 0);
+}

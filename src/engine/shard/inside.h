@@ -901,7 +901,7 @@ void recent_free(struct tenure *tenure);
 /* Keeps a copy of batches that the step with this ticket has written. */
 void recent_add(struct tenure *tenure, const struct history_branch *branch,
                 const struct history_node *nodes, size_t count, ticket_t ticket);
-/* Batches of the branch are deleted. */
+/* Batches of the branch are deleted, or nobody will ask for them. */
 void recent_forget(struct tenure *tenure, const struct history_branch *branch);
 
 /* --- reset.c ---- */

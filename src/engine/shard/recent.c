@@ -2,8 +2,8 @@
  *
  * A worker that gets a decision gets the events that led to it, and they were decided here moments
  * ago. To read them back would be a pass over every table of the store, whose price grows with what
- * the store holds. So a copy stays: per branch, the newest batches without a gap; of all branches,
- * the ones used last, bounded in bytes.
+ * the store holds. So a copy stays until the run closes: per branch, the newest batches without a
+ * gap; of all branches, the ones used last, bounded in bytes.
  *
  * Invariants:
  *   1. The batches of a branch follow each other: each begins where the one before ends. They are

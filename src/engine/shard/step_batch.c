@@ -153,7 +153,10 @@ step_batch_submit(struct step_batch *commit)
     for (size_t i = 0; i < commit->count; i++) {
         struct step_batch_run *part = &commit->runs[i];
         struct history_branch branch = run_branch(part->run);
-        recent_add(tenure, &branch, part->effects.nodes, part->effects.node_count, ticket);
+        if (run_is_open(part->run))
+            recent_add(tenure, &branch, part->effects.nodes, part->effects.node_count, ticket);
+        else
+            recent_forget(tenure, &branch); /* no decision will ask for it */
         if (part->loaded == NULL)
             part->loaded = workflow_add_run(tenure, workflow, part->run);
         else if (part->loaded->run != part->run)
