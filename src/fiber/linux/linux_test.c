@@ -1,6 +1,6 @@
 /* linux_test.c - what only the real ground can show: half-closed and reset connections, names,
- * descriptors that run out, signals, descriptors of others. The other end is a plain descriptor of
- * the kernel. */
+ * descriptors that run out, signals, descriptors of others, threads of their own. The other end is
+ * a plain descriptor of the kernel. */
 #include "fiber/linux/linux.h"
 
 #include <arpa/inet.h>
@@ -388,4 +388,76 @@ compare_workers(void *argument)
 TEST(worker, a_patient_one_leaves_the_cpu_to_others)
 {
     on_linux(compare_workers);
+}
+
+/* What a worker was given at once. */
+struct groups {
+    unsigned count, letters;
+    pid_t thread;
+};
+
+static void
+count_group(void *context, struct list *letters)
+{
+    struct groups *groups = context;
+    groups->count++;
+    groups->thread = gettid();
+    for (struct list *node; (node = list_pop_front(letters)) != NULL;) {
+        struct look *look =
+            container_of(list_entry(node, struct letter, node), struct look, letter);
+        groups->letters++;
+        loop_post_answer(look->from, &look->letter);
+    }
+}
+
+/* Whether a thread of this process is asleep, by the kernel. */
+static bool
+is_asleep(pid_t thread)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    check(file >= 0 && read(file, text, sizeof text - 1) > 0);
+    close(file);
+    return strstr(text, ") S ") != NULL;
+}
+
+/* Posts some letters in one turn with time between them, and waits for all. */
+static void
+post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        looks[i] = (struct look){
+            .letter.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
+        worker_post(worker, &looks[i].letter);
+        usleep(20 *
+               1000); /* the loop stands still: a worker that was woken would take the letter */
+    }
+    for (unsigned i = 0; i < count; i++)
+        while (!looks[i].is_done)
+            fiber_wait_uncancellable();
+}
+
+static void
+give_letters_of_one_turn(void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct groups groups = {0};
+    struct look looks[3];
+    struct worker *worker = worker_new("groups", count_group, &groups);
+    post_in_one_turn(worker, looks, 1);
+    for (int64_t limit = clock_monotonic() + PATIENCE; !is_asleep(groups.thread);) {
+        EXPECT(clock_monotonic() < limit);
+        EXPECT_OK(fiber_sleep(NS_PER_MS, arena));
+    }
+    post_in_one_turn(worker, looks, 3);
+    worker_free(worker);
+    EXPECT_EQ(groups.letters, 4);
+    EXPECT_EQ(groups.count, 2);
+}
+
+/* A store syncs once for what a turn has for it. */
+TEST(worker, letters_of_one_turn_come_to_a_sleeping_one_at_once)
+{
+    on_linux(give_letters_of_one_turn);
 }
