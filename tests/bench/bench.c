@@ -5,9 +5,10 @@
  *   bench --address HOST:PORT --pid PID --workflows N --step start|decide|end
  *   bench --address HOST:PORT --pid PID --workflows N --in-flight N [--payload N] [--activities N]
  *   bench --address HOST:PORT --pid PID --signals SECONDS
+ *   bench --address HOST:PORT --pid PID --timers N
  *
  * The second form takes N workflows a step on, all of them: a backlog is made of those that wait.
- * The third and fourth print one line of JSON each, of one shape of load (shapes.h).
+ * The others print one line of JSON each, of one shape of load (shapes.h).
  * Prints Markdown. CPU is the server's, from /proc; it is the steady figure on a noisy machine.
  * Durable updates stand beside bare fdatasync calls on the same disk in the same run, since their
  * latency is counted in syncs. */
@@ -42,8 +43,9 @@
 struct bench {
     const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
         *questions_text, *step, *in_flight_text, *pollers_text, *payload_text, *activities_text,
-        *signals_text;
-    int64_t in_flight, pollers, payload, activities, signals; /* of one shape; 0: another form */
+        *signals_text, *timers_text;
+    int64_t in_flight, pollers, payload, activities, signals,
+        timers; /* of one shape; 0: another form */
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
@@ -156,7 +158,8 @@ explain_workflows(void)
     printf(
         "\nThe generator is like a process with the Go client: its headers, four connections with "
         "a thread each, a\nping with an answer where none is under way (that is how it learns "
-        "the bandwidth; about one per workflow).\nPer workflow that are 7 calls, 7 commits and "
+        "the bandwidth; about one per workflow).\nPer workflow that are 7 calls, 4 to 6 commits "
+        "and "
         "about 6 KB on the network. A generator written in Go makes the\nsame calls and needs "
         "three to four times the CPU of this one. Measured in turns on two busy cores, the "
         "server\nneeded about a seventh more for it; RocksDB's share, which does the same work, "
@@ -321,6 +324,8 @@ run_part(struct bench *bench)
         run_step(bench);
     else if (bench->signals > 0)
         shape_signals(bench->address, bench->pid, bench->signals * NS_PER_S, bench->arena);
+    else if (bench->timers > 0)
+        shape_timers(bench->address, bench->pid, (unsigned)bench->timers, bench->arena);
     else if (bench->in_flight > 0)
         run_shape(bench);
     else
@@ -381,6 +386,7 @@ main(int count, char **arguments)
         .payload_text = "128",
         .activities_text = "1",
         .signals_text = "0",
+        .timers_text = "0",
     };
     const struct flag flags[] = {
         {"address", "HOST:PORT", "The server.", &bench.address, NULL},
@@ -398,6 +404,8 @@ main(int count, char **arguments)
         {"payload", "N", "One shape: bytes of input and results.", &bench.payload_text, NULL},
         {"activities", "N", "One shape: of each workflow.", &bench.activities_text, NULL},
         {"signals", "SECONDS", "One shape: signals to one workflow id.", &bench.signals_text, NULL},
+        {"timers", "N", "One shape: so many timers that are due in one second.", &bench.timers_text,
+         NULL},
         {"limits", NULL, "Only what limits of workflow ids cost.", NULL, &bench.is_limits},
         {0},
     };
@@ -419,7 +427,8 @@ main(int count, char **arguments)
         text_parse_int64(slice_text(bench.pollers_text), 0, 10000, &bench.pollers) &&
         text_parse_int64(slice_text(bench.payload_text), 0, 1 << 20, &bench.payload) &&
         text_parse_int64(slice_text(bench.activities_text), 1, 100000, &bench.activities) &&
-        text_parse_int64(slice_text(bench.signals_text), 0, 3600, &bench.signals);
+        text_parse_int64(slice_text(bench.signals_text), 0, 3600, &bench.signals) &&
+        text_parse_int64(slice_text(bench.timers_text), 0, 1000000, &bench.timers);
     if (!is_good) {
         fprintf(stderr, "%s\n%s", err == NULL ? "" : err->message, command_line_help(&line, arena));
         return 2;

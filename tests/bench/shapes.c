@@ -12,6 +12,8 @@
 
 #define SIGNALS_PER_RUN 9000 /* a run takes 10,000 */
 #define SIGNALS_AT_ONCE 64
+#define TIMERS_SET_UP   1000 /* timers, in a second at least */
+#define TIMER_POLLS     256
 
 void
 shape_workflows(const struct workflows_options *options, struct arena *arena)
@@ -81,4 +83,35 @@ shape_signals(const char *address, int server_pid, int64_t duration, struct aren
            "%.0f, \"p50_ms\": %.3f, \"error\": \"%s\"}\n",
            result.calls, result.errors, (double)result.server_cpu / 1000 / calls,
            calls * 1e9 / (double)result.elapsed, (double)result.p50 / 1e6, result.first_error);
+}
+
+/* All are started, then all set their timers, then all fire: CPU is that of the last step. */
+void
+shape_timers(const char *address, int server_pid, unsigned count, struct arena *arena)
+{
+    static const enum workflows_step steps[] = {STEP_START, STEP_DECIDE, STEP_END};
+    struct workflows_options options = {
+        .address = address,
+        .list = arena_format(arena, "timers-%" PRId64, clock_wall()),
+        .server_pid = server_pid,
+        .count = count,
+        .in_flight = TIMER_POLLS,
+        .pollers = TIMER_POLLS,
+        .connections = 4,
+        .payload = 128,
+        .due = clock_wall() + (5 + (int64_t)count / TIMERS_SET_UP) * NS_PER_S,
+    };
+    struct workflows_result result = {0};
+    uint64_t failures = 0;
+    for (size_t i = 0; i < array_length(steps); i++) {
+        check_that(clock_wall() < options.due, "%u timers are not set in time", count);
+        options.step = steps[i];
+        workflows_run(&options, arena, &result);
+        failures += result.failures + count - result.done;
+    }
+    printf("{\"done\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"cpu_ms\": %.4f, \"all_s\": %.3f, "
+           "\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"error\": \"%s\"}\n",
+           result.done, failures, (double)result.server_cpu / 1e6 / count,
+           (double)(clock_wall() - options.due) / 1e9, (double)result.end_p50 / 1e6,
+           (double)result.end_p99 / 1e6, result.first_error);
 }

@@ -1,7 +1,7 @@
 /* workers.c - see part.h.
  *
- * A worker decides without replaying: an activity first, the end afterwards. Who started a workflow
- * learns of its end by a letter, for that may be another loop. */
+ * A worker decides without replaying: an activity or a timer first, the end afterwards. Who started
+ * a workflow learns of its end by a letter, for that may be another loop. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +31,22 @@ decide_activity(struct part *part, unsigned number, struct arena *arena)
     decision->attributes_case =
         API_VALUE(DECISION__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_DECISION_ATTRIBUTES);
     decision->schedule_activity_task_decision_attributes = activity;
+    return decision;
+}
+
+/* Timers have whole seconds: rounded up, those of many workflows are due in one second. */
+static API(Decision) *
+decide_timer(struct part *part, struct arena *arena)
+{
+    int64_t left = part->options->due - clock_wall();
+    API(StartTimerDecisionAttributes) *timer =
+        message_new(arena, API_TYPE(start_timer_decision_attributes));
+    timer->timer_id = "t";
+    timer->start_to_fire_timeout =
+        presence_make_duration(arena, left <= 0 ? 1 : (left + NS_PER_S - 1) / NS_PER_S);
+    API(Decision) *decision = message_new(arena, API_TYPE(decision));
+    decision->attributes_case = API_VALUE(DECISION__ATTRIBUTES_START_TIMER_DECISION_ATTRIBUTES);
+    decision->start_timer_decision_attributes = timer;
     return decision;
 }
 
@@ -106,16 +122,44 @@ stick(struct part *part, struct arena *arena)
     return sticky;
 }
 
-static void
-answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
-                struct arena *arena)
+/* When the timer of a task's history was due, by the wall clock. */
+static int64_t
+due_of(const API(PollForDecisionTaskResponse) *task)
+{
+    for (size_t i = 0; i < task->history->n_events; i++) {
+        const API(HistoryEvent) *event = task->history->events[i];
+        if (event->attributes_case ==
+            API_VALUE(HISTORY_EVENT__ATTRIBUTES_TIMER_STARTED_EVENT_ATTRIBUTES))
+            return event->event_time->seconds * NS_PER_S + event->event_time->nanos +
+                   event->timer_started_event_attributes->start_to_fire_timeout->seconds * NS_PER_S;
+    }
+    check_that(false, "a decision without its timer");
+    return 0;
+}
+
+/* NULL: it is time to end. */
+static API(Decision) *
+decide_next(struct part *part, const API(PollForDecisionTaskResponse) *task, struct arena *arena)
 {
     /* Its first decision is started with event 3, and each activity takes six events. */
     unsigned number = (unsigned)(task->started_event_id - 3) / 6;
     unsigned activities = part->options->activities == 0 ? 1 : part->options->activities;
-    bool is_first = number < activities;
-    API(Decision) *decision =
-        is_first ? decide_activity(part, number, arena) : decide_end(part, arena);
+    if (part->options->due == 0)
+        return number < activities ? decide_activity(part, number, arena) : NULL;
+    if (task->started_event_id == 3)
+        return decide_timer(part, arena);
+    load_histogram_add(&part->ends, clock_wall() - due_of(task));
+    return NULL;
+}
+
+static void
+answer_decision(struct part *part, const API(PollForDecisionTaskResponse) *task,
+                struct arena *arena)
+{
+    API(Decision) *decision = decide_next(part, task, arena);
+    bool is_first = decision != NULL;
+    if (decision == NULL)
+        decision = decide_end(part, arena);
     API(RespondDecisionTaskCompletedRequest) *request =
         message_new(arena, API_TYPE(respond_decision_task_completed_request));
     request->task_token = task->task_token;

@@ -206,7 +206,7 @@ start_pollers(struct part *part)
 {
     enum workflows_step step = part->options->step;
     unsigned pollers = step == STEP_START ? 0 : share(part, part->options->pollers);
-    unsigned kinds = step == STEP_DECIDE ? 1 : 2;
+    unsigned kinds = step == STEP_DECIDE || part->options->due != 0 ? 1 : 2;
     bool is_sticky = part->options->activities > 1;
     latch_init(&part->polling, (kinds + is_sticky) * pollers);
     for (unsigned i = 0; i < pollers; i++) {

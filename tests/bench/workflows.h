@@ -25,6 +25,7 @@ struct workflows_options {
     unsigned connections; /* each on a loop of its own */
     size_t payload;       /* bytes of input and results */
     unsigned activities;  /* of each, one after the other, with a sticky list; 0: one, without */
+    int64_t due;          /* wall clock; not 0: a timer instead, due in the second after this */
 };
 
 struct workflows_result {
@@ -33,7 +34,8 @@ struct workflows_result {
     int64_t elapsed;                  /* ns */
     int64_t server_cpu;               /* ns */
     uint64_t server_memory;
-    int64_t start_p50, start_p99, end_p50, end_p99; /* ns */
+    /* ns; with timers, ends count from when each was due to its decision in a worker's hands */
+    int64_t start_p50, start_p99, end_p50, end_p99;
 };
 
 /* Runs the loop to its end, in a domain of its own. Yields. */
