@@ -44,8 +44,8 @@ struct bench {
     const char *address, *pid_text, *folder, *seconds_text, *workflows_text, *only_text,
         *questions_text, *step, *in_flight_text, *pollers_text, *payload_text, *activities_text,
         *signals_text, *timers_text;
-    int64_t in_flight, pollers, payload, activities, signals,
-        timers; /* of one shape; 0: another form */
+    /* Of one shape; 0: another form. */
+    int64_t in_flight, pollers, payload, activities, signals, timers;
     int pid;
     int64_t workflows; /* per row */
     int64_t only;      /* workflows in flight; 0: all tables with all their rows */
@@ -159,8 +159,7 @@ explain_workflows(void)
         "\nThe generator is like a process with the Go client: its headers, four connections with "
         "a thread each, a\nping with an answer where none is under way (that is how it learns "
         "the bandwidth; about one per workflow).\nPer workflow that are 7 calls, 4 to 6 commits "
-        "and "
-        "about 6 KB on the network. A generator written in Go makes the\nsame calls and needs "
+        "and about 6 KB on the network. A generator written in Go makes the\nsame calls and needs "
         "three to four times the CPU of this one. Measured in turns on two busy cores, the "
         "server\nneeded about a seventh more for it; RocksDB's share, which does the same work, "
         "grew as much, so most of that is\nthe price of a busy neighbour and not of the "

@@ -422,7 +422,8 @@ is_asleep(pid_t thread)
     return strstr(text, ") S ") != NULL;
 }
 
-/* Posts some letters in one turn with time between them, and waits for all. */
+/* Posts some letters in one turn, and waits for all. The loop stands still between them: a worker
+ * that was woken by one would take it. */
 static void
 post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
 {
@@ -430,8 +431,7 @@ post_in_one_turn(struct worker *worker, struct look *looks, unsigned count)
         looks[i] = (struct look){
             .letter.deliver = look_returned, .from = loop_self(), .fiber = fiber_self()};
         worker_post(worker, &looks[i].letter);
-        usleep(20 *
-               1000); /* the loop stands still: a worker that was woken would take the letter */
+        usleep(20 * 1000);
     }
     for (unsigned i = 0; i < count; i++)
         while (!looks[i].is_done)
