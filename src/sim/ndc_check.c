@@ -167,8 +167,16 @@ ndc_look_at_run(struct ndc_audit *audit, const char *id, const char *run_id,
     }
 }
 
+static bool
+is_of_beginner(const struct ndc_current *current, const char *run_id,
+               const API(HistoryEvent) *event)
+{
+    return strcmp(current->run_id, run_id) != 0 && event->version == current->version;
+}
+
 void
-ndc_look_at_lost(struct ndc_audit *audit, const char *id, struct ndc_found *found)
+ndc_look_at_lost(struct ndc_audit *audit, const char *id, const struct ndc_current *current,
+                 struct ndc_found *found)
 {
     for (unsigned i = 0; i < audit->load->sim->count; i++) {
         struct load_call call = ndc_call_to(audit, i);
@@ -184,8 +192,11 @@ ndc_look_at_lost(struct ndc_audit *audit, const char *id, struct ndc_found *foun
                         &cadenza__admin__v1__list_divergences_response__descriptor,
                         (ProtobufCMessage **)&response);
         for (size_t j = 0; err == NULL && j < response->n_divergences; j++) {
-            for (size_t e = 0; e < response->divergences[j]->n_events; e++)
-                count_event(response->divergences[j]->events[e], found);
+            const STORE_API(Divergence) *lost = response->divergences[j];
+            for (size_t e = 0; e < lost->n_events; e++) {
+                if (current == NULL || is_of_beginner(current, lost->run_id, lost->events[e]))
+                    count_event(lost->events[e], found);
+            }
         }
     }
 }

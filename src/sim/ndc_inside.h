@@ -33,8 +33,14 @@ void ndc_add_run(struct ndc_found *found, const char *run_id);
 /* What one run has, and which others it names; what no history may have is a violation. Yields. */
 void ndc_look_at_run(struct ndc_audit *audit, const char *id, const char *run_id,
                      struct ndc_found *found);
-/* Adds what only the reports of what lost have. Yields. */
-void ndc_look_at_lost(struct ndc_audit *audit, const char *id, struct ndc_found *found);
+/* Adds what only the reports of what lost have; or of that, where a current run is given, what
+ * other runs lost and the version wrote that began the current one. Yields. */
+struct ndc_current {
+    const char *run_id;
+    int64_t version;
+};
+void ndc_look_at_lost(struct ndc_audit *audit, const char *id, const struct ndc_current *current,
+                      struct ndc_found *found);
 /* Is a run, in every cluster, what its history says, and the same? Yields. */
 void ndc_check_rebuild(struct ndc_audit *audit, const char *id, const char *run_id);
 

@@ -202,17 +202,37 @@ tell(struct ndc_audit *audit, const struct workflow_entry *entry, const char *wa
     }
 }
 
+/* Who began the current run wrote the signal too, to a run that was over for him by then: he knew
+ * what goes on without it, and a history that this other run loses later brings it back to nobody.
+ */
+static bool
+is_of_beginner(struct ndc_audit *audit, const struct workflow_entry *entry, unsigned which)
+{
+    const API(WorkflowExecutionInfo) *info = describe(audit, 0, entry->id, "");
+    const char *run_id = info == NULL ? "" : info->workflow_execution->run_id;
+    API(History) history = {0};
+    if (info == NULL || ndc_read_history(audit, 0, entry->id, run_id, &history) != NULL)
+        return false;
+    struct ndc_current current = {run_id, history.events[0]->version};
+    struct ndc_found known = {0};
+    ndc_look_at_lost(audit, entry->id, &current, &known);
+    return known.signals[which] > 0;
+}
+
 /* A run that is closed and cannot be reset takes no signal any more: the reports have it. */
 static bool
 is_in_report(struct ndc_audit *audit, const struct workflow_entry *entry, unsigned which)
 {
     struct ndc_found lost = {0};
-    if (world_mark_count(audit->load->sim->world, "reapplication_dropped") == 0)
+    ndc_look_at_lost(audit, entry->id, NULL, &lost);
+    if (lost.signals[which] == 0)
         return false;
-    ndc_look_at_lost(audit, entry->id, &lost);
-    if (lost.signals[which] > 0)
-        world_mark(audit->load->sim->world, "signal_found_in_report");
-    return lost.signals[which] > 0;
+    if (is_of_beginner(audit, entry, which))
+        world_mark(audit->load->sim->world, "signal_of_beginner");
+    else if (world_mark_count(audit->load->sim->world, "reapplication_dropped") == 0)
+        return false;
+    world_mark(audit->load->sim->world, "signal_found_in_report");
+    return true;
 }
 
 static void
@@ -242,7 +262,7 @@ check_end(struct ndc_audit *audit, const struct workflow_entry *entry, struct nd
     if (!entry->is_end_acknowledged)
         return;
     if ((is_cancel ? found->cancels : found->terminates) == 0) {
-        ndc_look_at_lost(audit, entry->id, found);
+        ndc_look_at_lost(audit, entry->id, NULL, found);
         world_mark(audit->load->sim->world, "end_found_in_report");
     }
     if ((is_cancel ? found->cancels : found->terminates) == 0)
