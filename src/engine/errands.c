@@ -167,8 +167,9 @@ look_heard(void *context, const struct run *run, const STORED(CurrentRecord) *cu
                                             run_find_child(run, view->initiated_id) == NULL);
 }
 
-/* The parent is told in another cluster. If it goes on elsewhere, with a history that does not have
- * that, it must be told again; so the row stays until the parent's history says so here. */
+/* The parent is told in another cluster, or has ended there. If it goes on elsewhere, with a
+ * history that does not have that, it must be told again; so the row stays until the parent's
+ * history says so here. */
 static struct error *
 check_heard(struct errand_walk *walk, const struct run_key *parent)
 {
@@ -219,7 +220,10 @@ tell_parent(struct errand_walk *walk)
     struct errand_wish wish = {.kind = ERRAND_CHILD_CLOSED, .target = key, .body = &row->base};
     err = errand_ask(walk, &wish);
     mark(err == NULL ? "parent_told" : "parent_not_told");
-    if (err == NULL && wish.is_abroad)
+#ifdef CADENZA_PLANT_void_abroad_ends_row
+    wish.is_abroad = err == NULL && wish.is_abroad;
+#endif
+    if (wish.is_abroad)
         err = check_heard(walk, &key);
 #ifdef CADENZA_PLANT_parent_told_or_not
     return NULL;

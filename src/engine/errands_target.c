@@ -263,7 +263,7 @@ errand_follow(struct errand_walk *walk, struct errand_wish *wish, struct error *
     STORE_API(RunErrandResponse) *response = NULL;
     struct error *err =
         port->send(port->context, cluster, make_request(wish, walk->arena), walk->arena, &response);
-    wish->is_abroad = err == NULL;
+    wish->is_abroad = err == NULL || errand_is_void(err);
     if (err == NULL)
         wish->answer = (struct start_answer){response->run_id, response->is_new};
     return err;

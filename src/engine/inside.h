@@ -68,7 +68,7 @@ struct errand_wish {
     const API(ActiveClusterSelectionPolicy) *policy;
     bool has_policy;
     struct start_answer answer; /* of a start */
-    bool is_abroad;             /* another cluster has carried it out */
+    bool is_abroad;             /* another cluster has answered, be it that it is void */
 };
 /* Asks, as a step of the target; if the target is active in another cluster, there
  * (errands_target.c). */

@@ -246,9 +246,9 @@ TEST(clusters_sim, what_was_found_once_stays_fixed)
     static const struct {
         struct storm (*make)(uint64_t seed);
         uint64_t seed;
-    } kept[] = {{quiet_storm, 2},         {moving_storm, 88},   {entity_storm, 500401},
-                {home_storm, 2329662025}, {home_storm, 700045}, {home_storm, 3000498},
-                {home_storm, 5361}};
+    } kept[] = {{quiet_storm, 2},         {moving_storm, 88},    {entity_storm, 500401},
+                {home_storm, 2329662025}, {home_storm, 700045},  {home_storm, 3000498},
+                {home_storm, 5361},       {stranger_storm, 7777}};
     for (size_t i = 0; i < array_length(kept); i++) {
         struct storm storm = kept[i].make(kept[i].seed);
         run_storm(&storm, &(struct outcome){0});

@@ -177,11 +177,20 @@ lie_domains(struct rpc_call *call)
     return NULL;
 }
 
+static struct error *
+lie_ended(struct rpc_call *call)
+{
+    struct liar *liar = call->door;
+    liar->errands++;
+    return error_new(call->arena, ERR_ALREADY_COMPLETED, "workflow execution already completed");
+}
+
 static const struct rpc_method lies[] = {
     {ADMIN_PATH("GetReplicationMessages"), lie_messages},
     {ADMIN_PATH("GetWorkflowExecutionRawHistoryV2"), lie_raw},
     {ADMIN_PATH("GetDomainReplicationMessages"), lie_domains},
     {"/cadenza.admin.v1.ReplicationAPI/ListRuns", lie_runs},
+    {"/cadenza.admin.v1.ReplicationAPI/RunErrand", lie_ended},
     {"/uber.cadence.api.v1.DomainAPI/DescribeDomain", lie_describe},
     {NULL, NULL},
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cadenza/admin/v1/service.pb-c.h"
+#include "sim/active_script.h"
 #include "sim/liar.h"
 
 /* A batch whose events disagree in version; a good one behind it; one without versions, of an older
@@ -319,4 +320,39 @@ play_marker_merged(struct script *script)
 TEST(liar_script, a_shard_is_ready_when_what_was_parked_is_merged)
 {
     script_play(2, 0, play_marker_merged);
+}
+
+/* A parent went to cluster 0, without its child, and has ended there: so the liar says when it is
+ * told of the end of the child, and that history never comes. Then it is moved back by force: here
+ * it is open and waits for its child, so it must hear of it. */
+static void
+play_ended_parent(struct script *script)
+{
+    active_move(script, "region0", 1);
+    active_start(script, 1, "parent", "region0");
+    API(Decision) *child =
+        active_start_child(script, "child", active_policy(script, "region", "region1"));
+    script_decide(script, 1, &child, 1);
+    API(PollForDecisionTaskResponse) *first = script_poll(script, 1, WITHIN);
+    API(PollForDecisionTaskResponse) *second = script_poll(script, 1, WITHIN);
+    EXPECT(first != NULL && second != NULL);
+    bool is_child = strcmp(first->workflow_execution->workflow_id, "child") == 0;
+    EXPECT_OK(script_complete(script, 1, is_child ? second : first, NULL, 0));
+    active_move(script, "region0", 0);
+    active_await_move(script, 1, "region0", 0);
+    struct liar liar = {0};
+    liar_begin(script, &liar);
+    API(Decision) *end = script_complete_workflow(script);
+    EXPECT_OK(script_complete(script, 1, is_child ? first : second, &end, 1));
+    script_sleep(script, 30 * NS_PER_S);
+    EXPECT(liar.errands > 0);
+    active_move(script, "region0", 1);
+    active_end(script, 1, "parent");
+    API(History) *parent = script_history(script, 1, "parent", "");
+    EXPECT_EQ(script_count_events(parent, EVENT(CHILD_WORKFLOW_EXECUTION_COMPLETED)), 1);
+}
+
+TEST(liar_script, a_parent_hears_of_its_child_though_it_has_ended_in_a_history_that_lost)
+{
+    active_play(2, play_ended_parent);
 }
