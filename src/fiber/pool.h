@@ -28,6 +28,9 @@ struct worker *worker_new_patient(const char *name,
                                   void *context);
 /* Queues a letter from any loop. Never refused: bound it where it is made. */
 void worker_post(struct worker *worker, struct letter *letter);
+/* For `drain` alone: waits until so many letters are queued behind those that it was given, or the
+ * time is over, and tells how many there are. Blocks; in simulation it tells at once. */
+size_t worker_await(struct worker *worker, size_t count, int64_t time);
 /* Waits until the queue is empty and the thread has ended. Yields. */
 void worker_free(struct worker *worker);
 

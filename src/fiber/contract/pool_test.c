@@ -194,3 +194,68 @@ CONTRACT(worker, freeing_it_drains_its_queue, 1)
         while (!additions[i].is_answered)
             fiber_wait_uncancellable();
 }
+
+/* Waits for more behind the first letters that it gets. */
+struct patience {
+    struct worker *worker;
+    unsigned wanted;
+    int64_t time;
+    bool has_waited;
+    size_t found;
+};
+
+static void
+drain_patiently(void *context, struct list *letters)
+{
+    struct patience *patience = context;
+    struct adder unused = {0};
+    drain_additions(&unused, letters);
+    if (patience->has_waited)
+        return;
+    patience->has_waited = true;
+    patience->found = worker_await(patience->worker, patience->wanted, patience->time);
+}
+
+/* One letter, and three more when it is answered; then the end. */
+static size_t
+await_letters(unsigned wanted, int64_t time)
+{
+    struct addition additions[4];
+    struct patience patience = {.wanted = wanted, .time = time};
+    patience.worker = worker_new("patient", drain_patiently, &patience);
+    for (int i = 0; i < 4; i++) {
+        additions[i] = (struct addition){
+            .letter.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
+        worker_post(patience.worker, &additions[i].letter);
+        while (i == 0 && !additions[i].is_answered)
+            fiber_wait_uncancellable();
+    }
+    worker_free(patience.worker);
+    for (int i = 0; i < 4; i++)
+        while (!additions[i].is_answered)
+            fiber_wait_uncancellable();
+    return patience.found;
+}
+
+CONTRACT(worker, it_may_wait_for_more_until_there_are_enough_or_its_end, 1)
+{
+    EXPECT_EQ(await_letters(3, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
+    EXPECT_EQ(await_letters(1000, 3600 * NS_PER_S), contract_is_simulated ? 0 : 3);
+}
+
+CONTRACT(worker, it_waits_for_more_no_longer_than_it_said, 1)
+{
+    struct addition addition = {
+        .letter.deliver = deliver_total, .from = loop_self(), .fiber = fiber_self()};
+    struct patience patience = {.wanted = 1000, .time = NS_PER_MS};
+    patience.worker = worker_new("patient", drain_patiently, &patience);
+    worker_post(patience.worker, &addition.letter);
+    while (!addition.is_answered)
+        fiber_wait_uncancellable();
+    addition.is_answered = false; /* the next one is drained after the wait */
+    worker_post(patience.worker, &addition.letter);
+    while (!addition.is_answered)
+        fiber_wait_uncancellable();
+    EXPECT(patience.found <= 1);
+    worker_free(patience.worker);
+}

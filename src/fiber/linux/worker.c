@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "fiber/clock.h"
 #include "fiber/linux/inside.h"
 #include "fiber/pool.h"
 
@@ -20,7 +21,8 @@ struct worker {
     pthread_mutex_t lock;
     pthread_cond_t has_letters;
     struct list letters;
-    bool is_sleeping;    /* it waits for letters */
+    size_t count;        /* of them */
+    size_t wanted;       /* it waits until there are so many; 0: it is awake */
     atomic_uint holders; /* loops that are going to wake it, and its owner; the last one frees it */
     bool is_patient;
     bool is_ending;
@@ -35,13 +37,34 @@ static bool
 worker_take(struct worker *worker, struct list *letters)
 {
     pthread_mutex_lock(&worker->lock);
-    worker->is_sleeping = true;
-    while (list_is_empty(&worker->letters) && !worker->is_ending)
+    worker->wanted = 1;
+    while (worker->count == 0 && !worker->is_ending)
         pthread_cond_wait(&worker->has_letters, &worker->lock);
-    worker->is_sleeping = false;
+    worker->wanted = 0;
+    worker->count = 0;
     list_splice_back(letters, &worker->letters);
     pthread_mutex_unlock(&worker->lock);
     return !list_is_empty(letters);
+}
+
+size_t
+worker_await(struct worker *worker, size_t count, int64_t time)
+{
+    struct timespec limit;
+    /* tidy: allow clock_gettime - for a wait of a thread without a loop */
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    int64_t nanoseconds = limit.tv_nsec + time;
+    limit.tv_sec += nanoseconds / NS_PER_S;
+    limit.tv_nsec = nanoseconds % NS_PER_S;
+    pthread_mutex_lock(&worker->lock);
+    worker->wanted = count;
+    while (worker->count < count && !worker->is_ending &&
+           pthread_cond_timedwait(&worker->has_letters, &worker->lock, &limit) == 0)
+        continue;
+    worker->wanted = 0;
+    size_t queued = worker->count;
+    pthread_mutex_unlock(&worker->lock);
+    return queued;
 }
 
 static void *
@@ -74,7 +97,11 @@ worker_start(const char *name, void (*drain)(void *context, struct list *letters
     atomic_fetch_add(&worker->ground->worker_count, 1);
     list_init(&worker->letters);
     pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->has_letters, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&worker->has_letters, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     int failed = pthread_create(&worker->thread, NULL, worker_thread, worker);
     check_that(failed == 0, "no thread for %s", name);
     char short_name[16] = ""; /* the kernel's limit */
@@ -133,9 +160,10 @@ worker_post(struct worker *worker, struct letter *letter)
     pthread_mutex_lock(&worker->lock);
     check_that(!worker->is_ending, "a letter for a worker that ends");
     list_push_back(&worker->letters, &letter->node);
-    bool is_sleeping = worker->is_sleeping;
+    worker->count++;
+    bool is_wanted = worker->wanted > 0 && worker->count >= worker->wanted;
     pthread_mutex_unlock(&worker->lock);
-    if (is_sleeping)
+    if (is_wanted)
         wake_later(linux_loop_self(), worker);
 }
 

@@ -174,10 +174,24 @@ must_use struct error *setup_error(struct arena *arena, char *failure, const cha
 #define ROCKS_GUARDS         65536
 
 struct rocks_metrics {
-    struct counter *commits, *groups, *fenced, *bytes, *cold_reads;
+    struct counter *commits, *groups, *gathered, *fenced, *bytes, *cold_reads;
     struct gauge *group_ns_max;
     struct histogram *group_seconds;
 };
+
+/* gather.c: those who were answered may be back in a moment. */
+struct gathering {
+    int64_t usual; /* what a group takes, about */
+    unsigned rest; /* so many groups do not wait */
+    /* Of the present wait. */
+    size_t awaited, came;
+    int64_t step;
+    unsigned steps;
+};
+/* A group of so many was answered, it took so long. True: wait for them, as gather_next says. */
+must_use bool gather_begin(struct gathering *gathering, size_t answered, int64_t taken);
+/* So many have come since: how long to wait on. 0: begin the next group. */
+must_use int64_t gather_next(struct gathering *gathering, size_t came);
 
 struct rocks {
     struct store store; /* first: a store is one of these */
@@ -204,6 +218,8 @@ struct rocks {
         struct buffer key, end, row; /* room for keys */
         bool has_filled_all;         /* the last write left no family a memtable with room */
         size_t runway;               /* see runway.c: zeros that lie ahead in the log, about */
+        struct gathering gathering;
+        int64_t taken; /* by the last group */
     } committer;
 };
 

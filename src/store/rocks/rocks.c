@@ -34,6 +34,9 @@ metrics_init(struct rocks *rocks, struct metrics *metrics)
                                    "Commits that became durable.", NULL),
         .groups = metrics_counter(metrics, "cadenza_store_groups_total",
                                   "Groups of commits, each written with one sync.", NULL),
+        .gathered =
+            metrics_counter(metrics, "cadenza_store_gathered_total",
+                            "Waits for those who had just been answered, on a slow disk.", NULL),
         .fenced = metrics_counter(metrics, "cadenza_store_fenced_total",
                                   "Commits refused because their guard was not as expected.", NULL),
         .bytes = metrics_counter(metrics, "cadenza_store_bytes_total", "Bytes of rows in commits.",
@@ -297,6 +300,7 @@ rocks_stats(const struct store *store, struct rocks_stats *stats)
     *stats = (struct rocks_stats){
         .commits = counter_value(rocks->metrics.commits),
         .groups = counter_value(rocks->metrics.groups),
+        .gathered = counter_value(rocks->metrics.gathered),
         .fenced = counter_value(rocks->metrics.fenced),
         .bytes = counter_value(rocks->metrics.bytes),
         .cold_reads = counter_value(rocks->metrics.cold_reads),

@@ -40,6 +40,7 @@ must_use struct error *rocks_open(const struct rocks_options *options, struct ar
 struct rocks_stats {
     uint64_t commits;        /* durable ones */
     uint64_t groups;         /* log writes, each with one sync */
+    uint64_t gathered;       /* times that it waited for those who had just been answered */
     uint64_t fenced;         /* commits refused for their guard */
     uint64_t bytes;          /* of keys and values in durable commits */
     uint64_t cold_reads;     /* reads that had to go to a thread */
