@@ -32,9 +32,9 @@ static struct {
     int counts[OUTCOME_COUNT];
     const char *filter; /* substring of "suite: title", or NULL */
     int seed_count;
-    bool has_one_seed;
-    uint64_t one_seed;
-    uint64_t seed_base; /* the changing half begins here */
+    bool has_first_seed; /* they are this one and those behind it */
+    uint64_t first_seed;
+    uint64_t seed_base; /* else: the changing half begins here */
     bool has_drawn;     /* the current test asked for a seed ... */
     uint64_t drawn;     /* ... this one, last */
 } harness;
@@ -53,7 +53,7 @@ test_register(struct test *test)
 int
 test_seed_count(void)
 {
-    return harness.has_one_seed ? 1 : harness.seed_count;
+    return harness.seed_count;
 }
 
 uint64_t
@@ -62,8 +62,8 @@ test_seed(int index)
     check(index >= 0 && index < test_seed_count());
     int fixed = (harness.seed_count + 1) / 2;
     uint64_t seed = (uint64_t)index + 1;
-    if (harness.has_one_seed)
-        seed = harness.one_seed;
+    if (harness.has_first_seed)
+        seed = harness.first_seed + (uint64_t)index;
     else if (index >= fixed)
         seed = harness.seed_base + (uint64_t)(index - fixed);
     harness.has_drawn = true;
@@ -249,12 +249,11 @@ read_number(const char *argument, const char *name, uint64_t *number)
 static void
 read_arguments(int count, char **arguments)
 {
-    harness.seed_count = SEEDS_DEFAULT;
     for (int i = 1; i < count; i++) {
         uint64_t number;
         if (read_number(arguments[i], "--seed=", &number)) {
-            harness.has_one_seed = true;
-            harness.one_seed = number;
+            harness.has_first_seed = true;
+            harness.first_seed = number;
         } else if (read_number(arguments[i], "--seeds=", &number)) {
             check_that(number > 0 && number <= INT32_MAX, "%s", arguments[i]);
             harness.seed_count = (int)number;
@@ -263,6 +262,8 @@ read_arguments(int count, char **arguments)
             harness.filter = arguments[i];
         }
     }
+    if (harness.seed_count == 0)
+        harness.seed_count = harness.has_first_seed ? 1 : SEEDS_DEFAULT;
 }
 
 int

@@ -62,7 +62,8 @@ void test_expect_kind(const char *file, int line, const char *what, const struct
                       int kind);
 
 /* The seeds of this run, for tests that sample: half fixed, half from the commit id (environment
- * CADENZA_SEED, set by `make test`); --seed=N gives just that one. */
+ * CADENZA_SEED, set by `make test`); --seed=N gives just that one, with --seeds=M the M from it on.
+ */
 int test_seed_count(void);
 uint64_t test_seed(int index);
 

@@ -97,6 +97,8 @@ TEST(test, seeds_are_half_fixed_and_half_from_the_environment)
     EXPECT(says("seed 1\nseed 2\nseed 3\nseed 4\nok"));
     EXPECT_EQ(run_sample("", "seeds: --seed=77"), 0);
     EXPECT(strncmp(output, "seed 77\nok", 10) == 0);
+    EXPECT_EQ(run_sample("", "seeds: --seed=77 --seeds=3"), 0);
+    EXPECT(strncmp(output, "seed 77\nseed 78\nseed 79\nok", 26) == 0);
     EXPECT_EQ(run_sample("", "seeds: --seeds=6"), 0);
     EXPECT(says("seed 1\nseed 2\nseed 3\nseed 4\nseed 5\nseed 6\nok"));
     EXPECT_EQ(run_sample("CADENZA_SEED=a", "seeds:"), 0);
