@@ -11,12 +11,14 @@
 #include "store/engine.h"
 #include "store/key.h"
 
-struct step_head {
+struct step_head { /* an engine may keep it on disk: it does not change */
     uint8_t verb;
     uint8_t kind;
+    uint8_t zeros[2];
     uint32_t key_length;
     uint32_t value_length;
 };
+_Static_assert(sizeof(struct step_head) == 12, "no gaps");
 
 struct batch *
 batch_new(struct arena *arena, struct partition partition, uint64_t guard_next)
@@ -140,6 +142,34 @@ commit_next_step(struct slice *steps, struct commit_step *step)
     step->value = slice_of(rest.data, head.value_length);
     *steps = slice_skip(rest, head.value_length);
     return true;
+}
+
+void
+commit_append_step(struct buffer *buffer, const struct commit_step *step)
+{
+    struct step_head head = {.verb = (uint8_t)step->verb,
+                             .kind = (uint8_t)step->kind,
+                             .key_length = (uint32_t)step->key.length,
+                             .value_length = (uint32_t)step->value.length};
+    buffer_append(buffer, slice_of(&head, sizeof head));
+    buffer_append(buffer, step->key);
+    buffer_append(buffer, step->value);
+}
+
+bool
+commit_are_steps(struct slice steps)
+{
+    struct step_head head;
+    while (steps.length >= sizeof head) {
+        memcpy(&head, steps.data, sizeof head);
+        steps = slice_skip(steps, sizeof head);
+        size_t length = (size_t)head.key_length + head.value_length;
+        if (head.verb > COMMIT_PUT_ELSEWHERE || row_facts(head.kind) == NULL ||
+            length > steps.length)
+            return false;
+        steps = slice_skip(steps, length);
+    }
+    return steps.length == 0;
 }
 
 bool

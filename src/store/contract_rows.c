@@ -79,6 +79,26 @@ contract_steps_of_a_batch_take_effect_in_their_order(struct contract *contract)
     contract_flush(contract);
     struct scan scan = {.partition = SHARD(1), .kind = ROW_PENDING};
     EXPECT_TEXT(contract_list(contract, &scan), "a=2 d=4");
+
+    /* A range that was emptied, filled and emptied again; small rows and large ones. */
+    struct slice large = slice_of(arena_zalloc(contract->arena, 1, 5000), 5000);
+    batch = batch_new(contract->arena, SHARD(1), 1);
+    batch_put(batch, ROW_VISIBLE, TEXT("a"), TEXT("old"));
+    contract_commit(contract, batch, 1);
+    batch = batch_new(contract->arena, SHARD(1), 1);
+    batch_delete_range(batch, ROW_VISIBLE, TEXT("a"), TEXT("z"));
+    batch_put(batch, ROW_VISIBLE, TEXT("b"), TEXT("1"));
+    batch_put(batch, ROW_VISIBLE, TEXT("c"), large);
+    batch_delete_range(batch, ROW_VISIBLE, TEXT("a"), TEXT("z"));
+    batch_put(batch, ROW_VISIBLE, TEXT("d"), large);
+    batch_put(batch, ROW_VISIBLE, TEXT("e"), TEXT("2"));
+    contract_commit(contract, batch, 1);
+    contract_flush(contract);
+    scan = (struct scan){.partition = SHARD(1), .kind = ROW_VISIBLE};
+    struct rows rows;
+    EXPECT_OK(store_scan(contract->store, &scan, contract->arena, &rows));
+    EXPECT_EQ(rows.count, 2);
+    EXPECT(slice_equal(rows.row[0].key, TEXT("d")) && slice_equal(rows.row[1].key, TEXT("e")));
 }
 
 /* Keys in the order that must come out, with every boundary byte. */

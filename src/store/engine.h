@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "base/buffer.h"
 #include "base/metrics.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
@@ -57,6 +58,11 @@ struct commit_step {
 };
 /* Takes the next step from the front of *steps; false at the end. */
 bool commit_next_step(struct slice *steps, struct commit_step *step);
+/* For an engine that keeps steps as they are (machines of one byte order read them): a verb of its
+ * own, for a row that it has put already; writing a step; are these bytes steps? */
+#define COMMIT_PUT_ELSEWHERE ((enum batch_verb)(BATCH_DELETE_RANGE + 1))
+void commit_append_step(struct buffer *buffer, const struct commit_step *step);
+bool commit_are_steps(struct slice steps);
 
 /* Has an earlier commit of its stream failed? Then this one was failed alike: answer it. */
 bool commit_is_doomed(struct commit *commit);

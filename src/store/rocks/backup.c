@@ -32,7 +32,7 @@ checkpoint_run(void *argument)
 {
     struct checkpoint *work = argument;
     rocksdb_checkpoint_t *checkpoint =
-        rocksdb_checkpoint_object_create(work->rocks->db, &work->failure);
+        rocksdb_checkpoint_object_create(work->rocks->tables.db, &work->failure);
     if (checkpoint == NULL)
         return;
     rocksdb_checkpoint_create(checkpoint, work->database, 0, &work->failure);

@@ -1,10 +1,10 @@
 /* committer.c - one thread that makes commits durable, as many as wait with one sync.
  *
  * A drain gets all commits that gathered while the last group was written. They are taken in order
- * into one RocksDB batch, guards first: a commit whose guard is not as expected adds nothing and is
- * fenced, the others go on. Then one write with sync; then the answers. While it syncs, the next
- * group gathers, and on a slow disk a moment longer (gather.c). RocksDB puts rows into its
- * memtables only after the log was synced, so readers never see what a crash could take back.
+ * into one record, guards first: a commit whose guard is not as expected adds nothing and is
+ * fenced, the others go on. The record is written with one sync (ledger.c); then its rows can be
+ * read, so readers never see what a crash could take back; then the answers. While it syncs, the
+ * next group gathers, and on a slow disk a moment longer (gather.c).
  *
  * Invariants:
  *   1. No answer, a fenced one neither, leaves before the group it was decided in is durable: the
@@ -46,16 +46,24 @@ committer_init(struct rocks *rocks)
 }
 
 void
-committer_free(struct rocks *rocks)
+committer_stop(struct rocks *rocks)
 {
     worker_free(rocks->worker);
+    rocks->worker = NULL;
+}
+
+void
+committer_free(struct rocks *rocks)
+{
+    check(rocks->worker == NULL);
     check(atomic_load(&rocks->store.queued_bytes) == 0);
     rocksdb_writeoptions_destroy(rocks->committer.durable);
     rocksdb_writebatch_destroy(rocks->committer.batch);
     guards_free(rocks);
     buffer_free(&rocks->committer.key);
-    buffer_free(&rocks->committer.end);
-    buffer_free(&rocks->committer.row);
+    buffer_free(&rocks->committer.record);
+    vector_free(&rocks->committer.numbers);
+    vector_free(&rocks->committer.old_numbers);
     memory_free(atomic_load(&rocks->failure));
 }
 
@@ -74,58 +82,16 @@ committer_failure(const struct store *store)
 /* --- taking a commit into the batch --------------------------------------------------------------
  */
 
-/* A ONCE row was put once and is deleted once: SingleDelete lets RocksDB forget the pair as soon as
- * they meet, where a plain delete would stay until the last level. */
-static void
-take_delete(struct rocks *rocks, const struct commit_step *step, struct slice key)
-{
-    rocksdb_writebatch_t *batch = rocks->committer.batch;
-    rocksdb_column_family_handle_t *family = rocks->family[layout_family(step->kind)];
-    if (row_facts(step->kind)->life == ROW_ONCE)
-        rocksdb_writebatch_singledelete_cf(batch, family, (const char *)key.data, key.length);
-    else
-        rocksdb_writebatch_delete_cf(batch, family, (const char *)key.data, key.length);
-}
-
-/* False: see *failure of the taking. */
-static bool
-take_step(struct rocks *rocks, const struct taking *taking, const struct commit_step *step)
-{
-    if (step->verb == BATCH_DELETE_RANGE)
-        return sweep_range(rocks, taking, step);
-    struct buffer *buffer = &rocks->committer.key;
-    buffer_clear(buffer);
-    layout_append(buffer, step->kind, taking->commit->partition_key, step->key);
-    struct slice key = buffer_slice(buffer);
-    if (step->verb == BATCH_DELETE) {
-        take_delete(rocks, step, key);
-        return true;
-    }
-    check(step->verb == BATCH_PUT);
-    sweep_note_put(taking->guard, key);
-    rocksdb_writebatch_put_cf(rocks->committer.batch, rocks->family[layout_family(step->kind)],
-                              (const char *)key.data, key.length, (const char *)step->value.data,
-                              step->value.length);
-    return true;
-}
-
-static void
-take_guard(struct rocks *rocks, struct slice partition_key, struct guard *guard, uint64_t next)
+/* What the record has to say of a guard: 0, it stays as it is. */
+static uint64_t
+take_guard(struct guard *guard, uint64_t next)
 {
     check(next >= guard->number);
     if (guard->is_stored && guard->number == next)
-        return;
-    struct buffer *buffer = &rocks->committer.key;
-    uint8_t value[8];
-    layout_guard_write(value, next);
-    buffer_clear(buffer);
-    layout_append(buffer, LAYOUT_GUARD, partition_key, slice_of(NULL, 0));
-    struct slice key = buffer_slice(buffer);
-    rocksdb_writebatch_put_cf(rocks->committer.batch, rocks->family[FAMILY_ORDERED],
-                              (const char *)key.data, key.length, (const char *)value,
-                              sizeof value);
+        return 0;
     guard->number = next;
     guard->is_stored = true;
+    return next;
 }
 
 static bool
@@ -138,10 +104,9 @@ is_expected(const struct guard *guard, const struct commit *commit)
 #endif
 }
 
-/* Adds the last commit of the group to the batch, or fences it. False: rows cannot be read, see
- * *failure. */
+/* Adds a commit to the group's record, or fences it. False: rows cannot be read, see *failure. */
 static bool
-take_commit(struct rocks *rocks, struct commit *commit, const struct list *group, char **failure)
+take_commit(struct rocks *rocks, struct commit *commit, char **failure)
 {
     if (commit_is_doomed(commit))
         return true;
@@ -154,16 +119,8 @@ take_commit(struct rocks *rocks, struct commit *commit, const struct list *group
         counter_add(rocks->metrics.fenced, 1);
         return true;
     }
-    struct taking taking = {.commit = commit,
-                            .group = group,
-                            .guard = guard,
-                            .rest = commit->steps,
-                            .failure = failure};
-    struct commit_step step;
-    while (commit_next_step(&taking.rest, &step))
-        if (!take_step(rocks, &taking, &step))
-            return false;
-    take_guard(rocks, commit->partition_key, guard, commit->guard_next);
+    if (!ledger_append(rocks, commit, guard, take_guard(guard, commit->guard_next), failure))
+        return false;
     counter_add(rocks->metrics.bytes, commit->steps.length);
     return true;
 }
@@ -171,20 +128,20 @@ take_commit(struct rocks *rocks, struct commit *commit, const struct list *group
 /* --- a group -------------------------------------------------------------------------------------
  */
 
-/* Moves commits from `letters` to `group` and into the batch until the batch is full. */
+/* Moves commits from `letters` to `group` and into the record until it is full. */
 static bool
 group_take(struct rocks *rocks, struct list *letters, struct list *group, char **failure)
 {
-    size_t size = 0;
     check(list_is_empty(group) && !list_is_empty(letters));
-    rocksdb_writebatch_clear(rocks->committer.batch);
+    ledger_begin(rocks);
     guards_trim(rocks);
-    while (!list_is_empty(letters) && size < GROUP_BYTES_MAX) {
+    for (size_t bytes = 0; !list_is_empty(letters) && bytes < GROUP_BYTES_MAX;) {
         struct list *node = list_pop_front(letters);
+        struct commit *commit = list_entry(node, struct commit, letter.node);
         list_push_back(group, node);
-        if (!take_commit(rocks, list_entry(node, struct commit, letter.node), group, failure))
+        if (!take_commit(rocks, commit, failure))
             return false;
-        rocksdb_writebatch_data(rocks->committer.batch, &size);
+        bytes += commit->steps.length;
     }
     return true;
 }
@@ -205,7 +162,7 @@ may_all_be_full(const struct rocks *rocks)
 {
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         uint64_t bytes = 0;
-        int failed = rocksdb_property_int_cf(rocks->db, rocks->family[family],
+        int failed = rocksdb_property_int_cf(rocks->tables.db, rocks->tables.family[family],
                                              "rocksdb.cur-size-active-mem-table", &bytes);
         check(failed == 0);
         if (bytes < rocks->setup.memtable_bytes / 8 * 7)
@@ -221,12 +178,12 @@ switch_memtable(struct rocks *rocks, unsigned family, char **failure)
 {
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(options, 0);
-    rocksdb_flush_cf(rocks->db, options, rocks->family[family], failure);
+    rocksdb_flush_cf(rocks->tables.db, options, rocks->tables.family[family], failure);
     if (*failure != NULL && strncmp(*failure, TRY_AGAIN, strlen(TRY_AGAIN)) == 0) {
         rocksdb_free(*failure);
         *failure = NULL;
         rocksdb_flushoptions_set_wait(options, 1);
-        rocksdb_flush_cf(rocks->db, options, rocks->family[family], failure);
+        rocksdb_flush_cf(rocks->tables.db, options, rocks->tables.family[family], failure);
     }
     rocksdb_flushoptions_destroy(options);
 }
@@ -245,27 +202,37 @@ switch_memtables(struct rocks *rocks, char **failure)
     return *failure == NULL;
 }
 
-/* Writes and syncs the batch. False: see *failure. */
-static bool
-group_write(struct rocks *rocks, char **failure)
+bool
+committer_write(struct rocks *rocks, char **failure)
 {
-    if (rocksdb_writebatch_count(rocks->committer.batch) == 0)
-        return true;
-    int64_t start = stopwatch();
     if (rocks->committer.has_filled_all && !switch_memtables(rocks, failure))
         return false;
     size_t size;
     rocksdb_writebatch_data(rocks->committer.batch, &size);
     runway_begin(rocks, size);
-    rocksdb_write(rocks->db, rocks->committer.durable, rocks->committer.batch, failure);
+    rocksdb_write(rocks->tables.db, rocks->committer.durable, rocks->committer.batch, failure);
     runway_end(rocks);
+    /* Noted now, for the next write: a backup may empty one of them in between. */
+    rocks->committer.has_filled_all = *failure == NULL && may_all_be_full(rocks);
+    return *failure == NULL;
+}
+
+/* Makes the group durable; then its rows can be read. False: see *failure. */
+static bool
+group_write(struct rocks *rocks, char **failure)
+{
+    if (rocks->committer.record.length == 0)
+        return true;
+    int64_t start = stopwatch();
+    ledger_end(rocks);
+    bool is_good = committer_write(rocks, failure);
     int64_t taken = rocks->committer.taken = stopwatch() - start;
     histogram_observe(rocks->metrics.group_seconds, taken);
     if (taken > gauge_value(rocks->metrics.group_ns_max))
         gauge_set(rocks->metrics.group_ns_max, taken);
-    /* Noted now, for the next write: a backup may empty one of them in between. */
-    rocks->committer.has_filled_all = *failure == NULL && may_all_be_full(rocks);
-    return *failure == NULL;
+    if (is_good)
+        ledger_written(rocks);
+    return is_good;
 }
 
 /* How many are durable. */
@@ -345,6 +312,7 @@ committer_drain(void *context, struct list *letters)
         check(failure == NULL);
         answered = count_group(rocks, &group);
         commit_answer_all(&group);
+        ledger_tidy(rocks);
     }
     await_answered(rocks, answered);
 }
@@ -352,12 +320,27 @@ committer_drain(void *context, struct list *letters)
 /* --- after a restore
  * ------------------------------------------------------------------------------- */
 
+static void
+put_guard(struct rocks *rocks, struct slice partition_key, uint64_t number)
+{
+    struct buffer *key = &rocks->committer.key;
+    uint8_t value[8];
+    layout_guard_write(value, number);
+    buffer_clear(key);
+    layout_append(key, LAYOUT_GUARD, partition_key, slice_of(NULL, 0));
+    struct slice bytes = buffer_slice(key);
+    rocksdb_writebatch_put_cf(rocks->committer.batch, rocks->tables.family[FAMILY_ORDERED],
+                              (const char *)bytes.data, bytes.length, (const char *)value,
+                              sizeof value);
+}
+
 struct error *
 committer_raise_guards(struct rocks *rocks, uint32_t shard_count, uint64_t least,
                        struct arena *arena)
 {
     char *failure = NULL;
     check(shard_count > 0 && atomic_load(&rocks->store.calls) == 1); /* nobody has it yet */
+    check(fresh_bytes(rocks->fresh) == 0); /* the rows in the tables are the guards */
     rocksdb_writebatch_clear(rocks->committer.batch);
     for (uint32_t shard = 0; shard < shard_count && failure == NULL; shard++) {
         struct slice key = partition_key(PARTITION_OF_SHARD(shard), arena);
@@ -365,9 +348,9 @@ committer_raise_guards(struct rocks *rocks, uint32_t shard_count, uint64_t least
         if (guard == NULL)
             break;
         uint64_t leap = guard->number + ROCKS_RESTORE_LEAP;
-        take_guard(rocks, key, guard, leap < least ? least : leap);
+        put_guard(rocks, key, take_guard(guard, leap < least ? least : leap));
     }
-    if (failure == NULL)
-        rocksdb_write(rocks->db, rocks->committer.durable, rocks->committer.batch, &failure);
-    return failure == NULL ? NULL : setup_error(arena, failure, "raise the guards of shards");
+    if (failure == NULL && committer_write(rocks, &failure))
+        return NULL;
+    return setup_error(arena, failure, "raise the guards of shards");
 }

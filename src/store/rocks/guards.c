@@ -36,7 +36,7 @@ guards_free(struct rocks *rocks)
 void
 guards_trim(struct rocks *rocks)
 {
-    check(rocksdb_writebatch_count(rocks->committer.batch) == 0);
+    check(rocks->committer.record.length == 0);
     if (map_count(rocks->committer.guards) >= rocks->committer.guards_max)
         guards_forget(rocks);
 }
@@ -60,18 +60,24 @@ guard_read(struct rocks *rocks, struct slice partition_key, struct guard *guard,
     buffer_clear(key);
     layout_append(key, LAYOUT_GUARD, partition_key, slice_of(NULL, 0));
     struct slice bytes = buffer_slice(key);
-    rocksdb_pinnableslice_t *row =
-        rocksdb_get_pinned_cf(rocks->db, rocks->read_any, rocks->family[FAMILY_ORDERED],
-                              (const char *)bytes.data, bytes.length, failure);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct slice value;
+    bool found;
     *guard = (struct guard){.number = 0};
-    if (row == NULL)
+    if (!fresh_get(rocks->fresh, bytes, bytes.length, arena, &found, &value)) {
+        size_t length;
+        char *stored =
+            rocksdb_get_cf(rocks->tables.db, rocks->read_any, rocks->tables.family[FAMILY_ORDERED],
+                           (const char *)bytes.data, bytes.length, &length, failure);
+        found = stored != NULL;
+        value = arena_slice(arena, slice_of(stored, found ? length : 0));
+        rocksdb_free(stored);
+    }
+    if (!found)
         return *failure == NULL;
-    size_t length;
-    const char *value = rocksdb_pinnableslice_value(row, &length);
-    guard->is_stored = layout_guard_read(slice_of(value, length), &guard->number);
+    guard->is_stored = layout_guard_read(value, &guard->number);
     if (!guard->is_stored)
-        *failure = guard_failure(length);
-    rocksdb_pinnableslice_destroy(row);
+        *failure = guard_failure(value.length);
     return guard->is_stored;
 }
 

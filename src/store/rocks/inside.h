@@ -7,21 +7,26 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "base/vector.h"
 #include "fiber/pool.h"
 #include "store/engine.h"
 #include "store/key.h"
+#include "store/rocks/fresh.h"
 #include "store/rocks/rocks.h"
 
 /* --- layout.c: where a row lies -----------------------------------------------------------------
  */
 
 enum { FAMILY_ORDERED, FAMILY_FORWARD, FAMILY_COUNT };
-#define LAYOUT_GUARD 0 /* the kind byte of a guard; row kinds begin at 1 */
+#define LAYOUT_GUARD  0   /* the kind byte of a guard; row kinds begin at 1 */
+#define LAYOUT_LEDGER 254 /* and of the ledger, which is in FAMILY_FORWARD */
 
 /* The name of a column family. */
 const char *layout_family_name(unsigned family);
 /* Which family keeps rows of that kind. */
 unsigned layout_family(enum row_kind kind);
+/* Which one keeps a row or guard under that (whole) key. */
+unsigned layout_family_of(struct slice key);
 /* kind, partition, key: the bytes under which a row (or, with LAYOUT_GUARD and no key, a guard) is
  * kept. */
 void layout_append(struct buffer *buffer, unsigned kind, struct slice partition_key,
@@ -30,7 +35,6 @@ struct slice layout_key(struct arena *arena, unsigned kind, struct slice partiti
                         struct slice key);
 /* The first key behind all of (kind, partition). */
 struct slice layout_end(struct arena *arena, unsigned kind, struct slice partition_key);
-void layout_append_end(struct buffer *buffer, unsigned kind, struct slice partition_key);
 /* The reverse; what remains of *bytes is the row's key. NULL, or what is wrong with it. */
 const char *layout_take(struct slice *bytes, struct arena *arena, unsigned *kind,
                         struct partition *partition);
@@ -41,7 +45,7 @@ must_use bool layout_guard_read(struct slice bytes, uint64_t *guard);
 /* --- folder.c: identity and lock of a data folder ------------------------------------------------
  */
 
-#define FOLDER_FORMAT 1 /* of what this program writes, and the newest it reads */
+#define FOLDER_FORMAT 2 /* of what this program writes, and the newest it reads */
 
 struct folder_identity {
     unsigned format;
@@ -172,6 +176,7 @@ must_use struct error *setup_error(struct arena *arena, char *failure, const cha
 #define ROCKS_MEMTABLE_BYTES (384ULL << 20)
 #define ROCKS_CACHE_BYTES    (128ULL << 20)
 #define ROCKS_GUARDS         65536
+#define ROCKS_FRESH_BYTES    (8ULL << 20)
 
 struct rocks_metrics {
     struct counter *commits, *groups, *gathered, *fenced, *bytes, *cold_reads;
@@ -193,13 +198,24 @@ must_use bool gather_begin(struct gathering *gathering, size_t answered, int64_t
 /* So many have come since: how long to wait on. 0: begin the next group. */
 must_use int64_t gather_next(struct gathering *gathering, size_t came);
 
+struct numbers { /* a vector */
+    uint64_t *items;
+    size_t count, capacity;
+};
+
+/* The open database. */
+struct tables {
+    rocksdb_t *db;
+    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+};
+
 struct rocks {
     struct store store; /* first: a store is one of these */
     struct folder *folder;
     const struct log *log;
     struct setup setup;
-    rocksdb_t *db;
-    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+    struct tables tables;
+    struct fresh *fresh; /* rows that are not in the tables yet */
     rocksdb_readoptions_t
         *read_cached; /* from memory only; says "incomplete" where it would wait */
     rocksdb_readoptions_t *read_any;
@@ -215,9 +231,15 @@ struct rocks {
         size_t guards_max;  /* so many are remembered from one group to the next */
         rocksdb_writebatch_t *batch;
         rocksdb_writeoptions_t *durable;
-        struct buffer key, end, row; /* room for keys */
-        bool has_filled_all;         /* the last write left no family a memtable with room */
-        size_t runway;               /* see runway.c: zeros that lie ahead in the log, about */
+        struct buffer record;       /* of the group: see ledger.c */
+        struct buffer key;          /* room for one */
+        size_t fresh_max;           /* so many bytes are a generation */
+        struct numbers numbers;     /* of the ledger's rows that the new generation came from */
+        struct numbers old_numbers; /* likewise the old one */
+        size_t fresh_before;        /* what the new generation had when the last group ended */
+        bool has_settled;           /* the batch has the rest of the old generation */
+        bool has_filled_all;        /* the last write left no family a memtable with room */
+        size_t runway;              /* see runway.c: zeros that lie ahead in the log, about */
         struct gathering gathering;
         int64_t taken; /* by the last group */
     } committer;
@@ -230,8 +252,12 @@ rocks_of(const struct store *store)
 }
 
 /* committer.c */
+/* Writes and syncs the batch. Blocks. False: see *failure. */
+must_use bool committer_write(struct rocks *rocks, char **failure);
 void committer_init(struct rocks *rocks);
-/* Ends the thread, frees what it had. Yields. */
+/* Ends the thread. Yields. */
+void committer_stop(struct rocks *rocks);
+/* Frees what it had. */
 void committer_free(struct rocks *rocks);
 /* The engine's submit and failure. */
 void committer_submit(struct store *store, struct commit *commit);
@@ -264,27 +290,51 @@ struct guard {
 /* The guard of a partition, from memory or from the database. Blocks. NULL: it cannot be read, see
  * *failure. */
 struct guard *guards_find(struct rocks *rocks, struct slice partition_key, char **failure);
-/* Forgets all if there are too many. Only between groups: the batch is empty. */
+/* Forgets all if there are too many. Only between groups: the record is empty. */
 void guards_trim(struct rocks *rocks);
 void guards_free(struct rocks *rocks);
 
-/* A commit on its way into the batch. */
-struct taking {
-    const struct commit *commit;
-    const struct list *group; /* commits taken so far, this one last */
-    struct guard *guard;      /* of its partition */
-    struct slice rest;        /* steps behind the present one */
-    char **failure;
-};
-
 /* sweep.c: range deletes */
-/* Adds deletes of all rows of the range to the batch. Blocks. False: they cannot be read, see
- * *failure. */
-must_use bool sweep_range(struct rocks *rocks, const struct taking *taking,
-                          const struct commit_step *range);
-/* A row was put under this (whole) key. */
-void sweep_note_put(struct guard *guard, struct slice key);
+/* Adds one to the record of the group. Blocks. False: rows cannot be read, see *failure. */
+must_use bool sweep_range(struct rocks *rocks, struct slice partition_key,
+                          const struct commit_step *range, struct guard *guard, char **failure);
+/* A row was put there. */
+void sweep_note_put(struct guard *guard, const struct fresh_place *place);
 void sweep_forget(struct guard *guard);
+
+/* ledger.c: groups of commits, and what becomes of them */
+/* Begins the record and the batch of a group. */
+void ledger_begin(struct rocks *rocks);
+/* Adds a commit to them. `number`: what the partition's guard becomes, 0: as it was. Blocks if it
+ * deletes a range. False: rows cannot be read, see *failure. */
+must_use bool ledger_append(struct rocks *rocks, const struct commit *commit, struct guard *guard,
+                            uint64_t number, char **failure);
+/* Puts the record into the batch, and with it some rows that are to come to the tables. */
+void ledger_end(struct rocks *rocks);
+/* The batch is durable: its rows can be read from now on. */
+void ledger_written(struct rocks *rocks);
+/* Frees what is in the tables now: when nobody waits for an answer. */
+void ledger_tidy(struct rocks *rocks);
+/* Brings all rows to the tables, durably. On the committer's thread, or when there is none. Blocks.
+ */
+must_use bool ledger_settle_all(struct rocks *rocks, char **failure);
+/* Applies what the ledger has; tells the number of each of its rows. Blocks. */
+must_use bool ledger_replay(const struct tables *tables, struct fresh *fresh,
+                            void (*told)(void *context, uint64_t number), void *context,
+                            char **failure);
+
+/* merge.c: rows of the tables and fresh ones, in one order */
+struct merge {
+    rocksdb_iterator_t *tables; /* stands at its first row */
+    const struct fresh_look *fresh;
+    size_t at;     /* in the fresh ones */
+    bool is_taken; /* the iterator's row was given or overruled */
+    bool is_ended; /* the iterator */
+    char *failure; /* of the tables, rocksdb_free */
+};
+/* The next row; good until the next call. False: there is none, the fresh ones were cut, or see
+ * `failure`. */
+must_use bool merge_next(struct merge *merge, struct slice *key, struct slice *value);
 
 /* read.c */
 /* Did RocksDB refuse because it would have had to wait for the disk? */
@@ -305,6 +355,8 @@ struct error *walk_guards(struct store *store, const struct partition *after, si
 struct range {
     unsigned family;
     struct slice from, to; /* whole keys; from <= key < to */
+    size_t prefix;         /* so many bytes of `from` are kind and partition; 1: all partitions */
+    size_t rows_max;       /* so many are wanted at the most, 0: no limit */
     bool is_backward;
     /* Is given each row; false ends the pass. Runs on the loop or on a thread. */
     bool (*take)(void *context, struct slice key, struct slice value);

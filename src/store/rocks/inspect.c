@@ -21,8 +21,8 @@ struct inspection {
     bool is_check;
     struct rocks_check *result;
     struct setup setup;
-    rocksdb_t *db;
-    rocksdb_column_family_handle_t *family[FAMILY_COUNT];
+    struct tables tables;
+    struct fresh *fresh;    /* what the ledger has */
     struct map *partitions; /* keys of those with a guard */
     vector_of(const char *) sentences;
     struct error *err;
@@ -117,26 +117,42 @@ inspect_row(struct inspection *inspection, unsigned family, struct slice key, st
     arena_reset(inspection->scratch);
 }
 
+/* What the ledger has for one family, beside its tables. */
+static void
+look_at_fresh(struct inspection *inspection, unsigned family, struct fresh_look *look)
+{
+    static const uint8_t first = LAYOUT_GUARD, end = LAYOUT_LEDGER;
+    *look = (struct fresh_look){.from = slice_of(&first, 1), .to = slice_of(&end, 1), .prefix = 1};
+    fresh_look_begin(inspection->fresh, look, inspection->arena);
+    fresh_look_made(inspection->fresh);
+    size_t kept = 0;
+    for (size_t i = 0; i < look->count; i++)
+        if (layout_family_of(look->row[i].key) == family)
+            look->row[kept++] = look->row[i];
+    look->count = kept;
+}
+
 static void
 inspect_family(struct inspection *inspection, unsigned family)
 {
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_verify_checksums(options, 1);
     rocksdb_readoptions_set_fill_cache(options, 0);
-    rocksdb_iterator_t *rows =
-        rocksdb_create_iterator_cf(inspection->db, options, inspection->family[family]);
-    for (rocksdb_iter_seek_to_first(rows); rocksdb_iter_valid(rows); rocksdb_iter_next(rows)) {
-        struct slice key, value;
-        key.data = (const uint8_t *)rocksdb_iter_key(rows, &key.length);
-        value.data = (const uint8_t *)rocksdb_iter_value(rows, &value.length);
-        inspect_row(inspection, family, key, value);
-    }
-    char *failure = NULL;
-    rocksdb_iter_get_error(rows, &failure);
-    if (failure != NULL)
+    rocksdb_iterator_t *rows = rocksdb_create_iterator_cf(inspection->tables.db, options,
+                                                          inspection->tables.family[family]);
+    struct fresh_look fresh;
+    look_at_fresh(inspection, family, &fresh);
+    struct merge merge = {.tables = rows, .fresh = &fresh};
+    struct slice key, value;
+    rocksdb_iter_seek_to_first(rows);
+    while (merge_next(&merge, &key, &value))
+        if (family != FAMILY_FORWARD || key.length == 0 || key.data[0] != LAYOUT_LEDGER)
+            inspect_row(inspection, family, key, value);
+    if (merge.failure != NULL)
         complain(inspection, "family %s cannot be read to its end: %s", layout_family_name(family),
-                 failure);
-    rocksdb_free(failure);
+                 merge.failure);
+    rocksdb_free(merge.failure);
+    fresh_look_end(inspection->fresh, &fresh);
     rocksdb_iter_destroy(rows);
     rocksdb_readoptions_destroy(options);
 }
@@ -147,8 +163,8 @@ static void
 inspect_levels(struct inspection *inspection, unsigned family)
 {
     struct rocks_info *info = &inspection->result->info;
-    rocksdb_column_family_metadata_t *facts =
-        rocksdb_get_column_family_metadata_cf(inspection->db, inspection->family[family]);
+    rocksdb_column_family_metadata_t *facts = rocksdb_get_column_family_metadata_cf(
+        inspection->tables.db, inspection->tables.family[family]);
     size_t count = rocksdb_column_family_metadata_get_level_count(facts);
     check(count <= LEVELS_MAX && info->level_count + count <= FAMILY_COUNT * LEVELS_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -211,6 +227,17 @@ inspect_logs(struct inspection *inspection)
     return true;
 }
 
+/* The server would not open it either. */
+static void
+refuse(struct inspection *inspection, char *failure, const char *doing)
+{
+    struct error *err = setup_error(inspection->arena, failure, doing);
+    if (inspection->is_check)
+        complain(inspection, "%s", err->message);
+    else
+        inspection->err = err;
+}
+
 /* Blocks. */
 static void
 inspect(void *argument)
@@ -220,23 +247,23 @@ inspect(void *argument)
     if (!inspection->folder->identity.is_made || !inspect_logs(inspection))
         return;
     char *failure = NULL;
-    inspection->db = setup_open(&inspection->setup, inspection->folder->database, true,
-                                inspection->family, &failure);
+    inspection->tables.db = setup_open(&inspection->setup, inspection->folder->database, true,
+                                       inspection->tables.family, &failure);
     if (failure != NULL) {
-        struct error *err = setup_error(inspection->arena, failure, "open the database");
-        if (inspection->is_check)
-            complain(inspection, "%s", err->message);
-        else
-            inspection->err = err;
+        refuse(inspection, failure, "open the database");
         return;
     }
-    inspection->result->info.sequence = rocksdb_get_latest_sequence_number(inspection->db);
+    bool is_whole = ledger_replay(&inspection->tables, inspection->fresh, NULL, NULL, &failure);
+    if (!is_whole)
+        refuse(inspection, failure, "read the ledger");
+    inspection->result->info.sequence = rocksdb_get_latest_sequence_number(inspection->tables.db);
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         inspect_levels(inspection, family);
-        inspect_family(inspection, family);
-        rocksdb_column_family_handle_destroy(inspection->family[family]);
+        if (is_whole)
+            inspect_family(inspection, family);
+        rocksdb_column_family_handle_destroy(inspection->tables.family[family]);
     }
-    rocksdb_close(inspection->db);
+    rocksdb_close(inspection->tables.db);
 }
 
 static struct error *
@@ -250,10 +277,12 @@ inspection_run(const char *path, bool is_check, struct arena *arena, struct rock
     struct rocks_options options = {.path = path};
     inspection.scratch = arena_new(0);
     inspection.partitions = map_new();
+    inspection.fresh = fresh_new();
     setup_init(&inspection.setup, &options);
     err = pool_run(inspect, &inspection, arena);
     setup_free(&inspection.setup);
     map_free(inspection.partitions);
+    fresh_free(inspection.fresh);
     arena_free(inspection.scratch);
     folder_close(inspection.folder);
     result->sentence = inspection.sentences.items;

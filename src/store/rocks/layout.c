@@ -10,11 +10,13 @@
  *   - a walk of one ORDERED kind over all partitions is one contiguous pass;
  *   - rows of one kind live about equally long: outbox rows, which die young, share table files
  * with each other and not with runs that stay, so compaction drops pairs of put and delete early.
- * Guards are kind 0 of the ORDERED family, which is RocksDB's default family. */
+ * Guards are kind 0 of the ORDERED family, which is RocksDB's default family. The ledger is kind
+ * 254 of the FORWARD family and has numbers for keys. */
 #include "base/check.h"
 #include "store/rocks/inside.h"
 
-_Static_assert(ROW_KIND_END < 255, "a kind is one byte, and the one above it ends a walk");
+_Static_assert(ROW_KIND_END < LAYOUT_LEDGER,
+               "a kind is one byte, and the one above it ends a walk");
 
 const char *
 layout_family_name(unsigned family)
@@ -31,6 +33,13 @@ layout_family(enum row_kind kind)
     check(facts != NULL);
     check(facts->access == ROW_ORDERED || facts->partition == PARTITION_SHARD);
     return facts->access == ROW_ORDERED ? FAMILY_ORDERED : FAMILY_FORWARD;
+}
+
+unsigned
+layout_family_of(struct slice key)
+{
+    check(key.length > 0);
+    return key.data[0] == LAYOUT_GUARD ? FAMILY_ORDERED : layout_family(key.data[0]);
 }
 
 void
@@ -66,16 +75,6 @@ layout_end(struct arena *arena, unsigned kind, struct slice partition_key)
     struct slice end = key_after_prefix(prefix, arena);
     check(end.length > 0); /* the kind byte is not FF */
     return end;
-}
-
-void
-layout_append_end(struct buffer *buffer, unsigned kind, struct slice partition_key)
-{
-    layout_append(buffer, kind, partition_key, slice_of(NULL, 0));
-    while (buffer->data[buffer->start + buffer->length - 1] == 0xff)
-        buffer->length--;
-    check(buffer->length > 0); /* the kind byte is not FF */
-    buffer->data[buffer->start + buffer->length - 1]++;
 }
 
 const char *

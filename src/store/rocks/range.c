@@ -1,10 +1,10 @@
-/* range.c - one pass of an iterator over a range of keys.
+/* range.c - one pass over a range of keys, of fresh rows and an iterator of the tables.
  *
  * A pass first runs on the loop, over what is in memory: memtables and cached blocks. Where it
  * would have to wait for the disk, or to climb over thousands of dead rows, RocksDB says
  * "incomplete"; and a pass that finds too much for a loop ends itself. Then the pass runs again,
  * whole, on a thread of the pool, while the fiber waits. An iterator sees the moment it was made,
- * so each pass is of one moment.
+ * and fresh rows are found under the lock it is made under: each pass is of one moment.
  *
  * Every row is checked to lie inside the bounds: a pass that left its partition would hand one
  * shard's rows to another. */
@@ -24,7 +24,8 @@ struct pass {
     const struct range *range;
     bool is_in_memory; /* on the loop */
     bool is_too_long;  /* for a loop */
-    char *failure;     /* of RocksDB */
+    struct arena *arena;
+    char *failure; /* of RocksDB */
 };
 
 static rocksdb_readoptions_t *
@@ -42,19 +43,29 @@ pass_options(const struct range *range, bool is_in_memory)
     return options;
 }
 
+/* Fresh rows that a pass wants. One more than the limit tells that rows follow. On a loop no more
+ * than it may give. */
+static size_t
+fresh_rows_max(const struct pass *pass)
+{
+    size_t wanted = pass->range->rows_max == 0 ? 0 : pass->range->rows_max + 1;
+    if (pass->is_in_memory && (wanted == 0 || wanted > LOOP_ROWS_MAX))
+        wanted = LOOP_ROWS_MAX + 1;
+    return wanted;
+}
+
 static void
-pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
+pass_rows(struct pass *pass, rocksdb_iterator_t *iterator, const struct fresh_look *fresh)
 {
     const struct range *range = pass->range;
+    struct merge merge = {.tables = iterator, .fresh = fresh};
     size_t rows = 0, bytes = 0;
+    struct slice key, value;
     if (range->is_backward)
         rocksdb_iter_seek_to_last(iterator); /* below the upper bound */
     else
         rocksdb_iter_seek(iterator, (const char *)range->from.data, range->from.length);
-    while (rocksdb_iter_valid(iterator)) {
-        struct slice key, value;
-        key.data = (const uint8_t *)rocksdb_iter_key(iterator, &key.length);
-        value.data = (const uint8_t *)rocksdb_iter_value(iterator, &value.length);
+    while (merge_next(&merge, &key, &value)) {
         check(slice_compare(key, range->from) >= 0 && slice_compare(key, range->to) < 0);
         pass->is_too_long =
             pass->is_in_memory && (rows >= LOOP_ROWS_MAX || bytes >= LOOP_BYTES_MAX);
@@ -62,24 +73,32 @@ pass_rows(struct pass *pass, rocksdb_iterator_t *iterator)
             return;
         rows++;
         bytes += key.length + value.length;
-        if (range->is_backward)
-            rocksdb_iter_prev(iterator);
-        else
-            rocksdb_iter_next(iterator);
     }
-    rocksdb_iter_get_error(iterator, &pass->failure);
+    pass->failure = merge.failure;
+    pass->is_too_long = fresh->is_cut && pass->failure == NULL;
+    check(pass->is_in_memory || !pass->is_too_long); /* or `take` would have ended it */
 }
 
 static void
 pass_run(struct pass *pass)
 {
     struct rocks *rocks = pass->rocks;
+    const struct range *range = pass->range;
+    struct fresh_look fresh = {.from = range->from,
+                               .to = range->to,
+                               .prefix = range->prefix,
+                               .rows_max = fresh_rows_max(pass),
+                               .gone_max = pass->is_in_memory ? DEAD_ROWS_MAX : 0,
+                               .is_backward = range->is_backward};
     setup_thread();
-    rocksdb_readoptions_t *options = pass_options(pass->range, pass->is_in_memory);
+    rocksdb_readoptions_t *options = pass_options(range, pass->is_in_memory);
+    fresh_look_begin(rocks->fresh, &fresh, pass->arena);
     rocksdb_iterator_t *iterator =
-        rocksdb_create_iterator_cf(rocks->db, options, rocks->family[pass->range->family]);
-    pass->range->restart(pass->range->context);
-    pass_rows(pass, iterator);
+        rocksdb_create_iterator_cf(rocks->tables.db, options, rocks->tables.family[range->family]);
+    fresh_look_made(rocks->fresh);
+    range->restart(range->context);
+    pass_rows(pass, iterator, &fresh);
+    fresh_look_end(rocks->fresh, &fresh);
     rocksdb_iter_destroy(iterator);
     rocksdb_readoptions_destroy(options);
 }
@@ -97,7 +116,7 @@ range_read(struct rocks *rocks, const struct range *range, struct arena *arena)
 {
     check(slice_compare(range->from, range->to) <= 0);
     check(range->take != NULL && range->restart != NULL && fiber_self() != NULL);
-    struct pass pass = {.rocks = rocks, .range = range, .is_in_memory = true};
+    struct pass pass = {.rocks = rocks, .range = range, .is_in_memory = true, .arena = arena};
     pass_run(&pass);
     fiber_yield(); /* who reads page after page from memory must not keep the loop for itself */
     if (pass.is_too_long || read_is_cold(pass.failure)) {

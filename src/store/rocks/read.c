@@ -20,6 +20,7 @@ struct lookup {
     struct rocks *rocks;
     unsigned family;
     struct slice key;
+    size_t prefix;                /* of kind and partition */
     rocksdb_pinnableslice_t *row; /* NULL: not there, or a failure */
     char *failure;
 };
@@ -31,7 +32,7 @@ lookup_run(struct lookup *lookup, rocksdb_readoptions_t *options)
     setup_thread();
     check(lookup->row == NULL && lookup->failure == NULL);
     lookup->row =
-        rocksdb_get_pinned_cf(rocks->db, options, rocks->family[lookup->family],
+        rocksdb_get_pinned_cf(rocks->tables.db, options, rocks->tables.family[lookup->family],
                               (const char *)lookup->key.data, lookup->key.length, &lookup->failure);
 }
 
@@ -42,10 +43,11 @@ lookup_run_cold(void *argument)
     lookup_run(lookup, lookup->rocks->read_any);
 }
 
-/* The row's value in the arena, found or not. Yields if it is cold. */
+/* The row's value as the tables have it, in the arena, found or not. Yields if it is cold. */
 static struct error *
-lookup_copy(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
+lookup_tables(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
 {
+    lookup->row = NULL;
     lookup_run(lookup, lookup->rocks->read_cached);
     if (read_is_cold(lookup->failure)) {
         rocksdb_free(lookup->failure);
@@ -68,12 +70,30 @@ lookup_copy(struct lookup *lookup, struct arena *arena, bool *found, struct slic
     return NULL;
 }
 
+/* The same of the newest state. What is fresh and settles meanwhile is in the tables by then. */
+static struct error *
+lookup_copy(struct lookup *lookup, struct arena *arena, bool *found, struct slice *value)
+{
+    struct fresh *fresh = lookup->rocks->fresh;
+    uint64_t hidden = fresh_hidden(fresh);
+    if (fresh_get(fresh, lookup->key, lookup->prefix, arena, found, value))
+        return NULL;
+    struct error *err = lookup_tables(lookup, arena, found, value);
+    if (err != NULL || !*found || fresh_hidden(fresh) == hidden)
+        return err;
+    bool is_fresh = fresh_get(fresh, lookup->key, lookup->prefix, arena, found, value);
+    (void)is_fresh; /* else the tables' row was not hidden, or is not any more */
+    return NULL;
+}
+
 struct error *
 read_row(struct store *store, struct partition partition, enum row_kind kind, struct slice key,
          struct arena *arena, bool *found, struct slice *value)
 {
     struct lookup lookup = {.rocks = rocks_of(store), .family = layout_family(kind)};
-    lookup.key = layout_key(arena, kind, partition_key(partition, arena), key);
+    struct slice prefix = partition_key(partition, arena);
+    lookup.key = layout_key(arena, kind, prefix, key);
+    lookup.prefix = 1 + prefix.length;
     return lookup_copy(&lookup, arena, found, value);
 }
 
@@ -83,6 +103,7 @@ read_guard(struct store *store, struct partition partition, struct arena *arena,
     struct lookup lookup = {.rocks = rocks_of(store), .family = FAMILY_ORDERED};
     lookup.key =
         layout_key(arena, LAYOUT_GUARD, partition_key(partition, arena), slice_of(NULL, 0));
+    lookup.prefix = lookup.key.length;
     bool found;
     struct slice value;
     struct error *err = lookup_copy(&lookup, arena, &found, &value);
@@ -150,6 +171,8 @@ read_scan(struct store *store, const struct scan *scan, struct arena *arena, str
     struct scan_pass pass = {.scan = scan, .arena = arena, .prefix_length = 1 + partition.length};
     struct range range = {.family = layout_family(scan->kind),
                           .from = layout_key(arena, scan->kind, partition, scan->from),
+                          .prefix = pass.prefix_length,
+                          .rows_max = scan->rows_max,
                           .is_backward = scan->is_backward,
                           .take = scan_take,
                           .restart = scan_restart,

@@ -1,9 +1,9 @@
 /* rocks.c - opens and closes the engine; the table of its functions.
  *
  * Order of opening: folder and its lock, the log judged (wal.c), RocksDB (which replays the log and
- * writes what it found to table files), the identity marked as open, the committer, and after a
- * restore the guards. Closing goes the other way; a store that works is flushed, so that the next
- * opening has no log to replay. */
+ * writes what it found to table files), the committer, the identity marked as open, what is left in
+ * the ledger (ledger.c), and after a restore the guards. Closing goes the other way; a store that
+ * works is settled and flushed, so that the next opening has nothing to replay. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "fiber/clock.h"
@@ -81,7 +81,7 @@ open_database(void *argument)
     struct opening *opening = argument;
     struct rocks *rocks = opening->rocks;
     bool is_made = rocks->folder->identity.is_made;
-    check(rocks->db == NULL && opening->err == NULL);
+    check(rocks->tables.db == NULL && opening->err == NULL);
     if (is_made)
         opening->err = open_log(opening);
     if (opening->err != NULL)
@@ -89,9 +89,30 @@ open_database(void *argument)
     rocksdb_options_set_create_if_missing(rocks->setup.database, !is_made);
     rocksdb_options_set_create_missing_column_families(rocks->setup.database, !is_made);
     char *failure = NULL;
-    rocks->db = setup_open(&rocks->setup, rocks->folder->database, false, rocks->family, &failure);
+    rocks->tables.db =
+        setup_open(&rocks->setup, rocks->folder->database, false, rocks->tables.family, &failure);
     if (failure != NULL)
         opening->err = setup_error(opening->arena, failure, "open the database");
+}
+
+static void
+note_number(void *context, uint64_t number)
+{
+    struct rocks *rocks = context;
+    vector_push(&rocks->committer.numbers, number);
+}
+
+/* What the last process left in the ledger comes to the tables. */
+static void
+settle_ledger(void *argument)
+{
+    struct opening *opening = argument;
+    struct rocks *rocks = opening->rocks;
+    char *failure = NULL;
+    setup_thread();
+    if (!ledger_replay(&rocks->tables, rocks->fresh, note_number, rocks, &failure) ||
+        !ledger_settle_all(rocks, &failure))
+        opening->err = setup_error(opening->arena, failure, "settle the ledger");
 }
 
 static void
@@ -99,8 +120,8 @@ close_database(void *argument)
 {
     struct rocks *rocks = argument;
     for (unsigned family = 0; family < FAMILY_COUNT; family++)
-        rocksdb_column_family_handle_destroy(rocks->family[family]);
-    rocksdb_close(rocks->db);
+        rocksdb_column_family_handle_destroy(rocks->tables.family[family]);
+    rocksdb_close(rocks->tables.db);
 }
 
 static void
@@ -125,17 +146,30 @@ report_log(const struct rocks *rocks, const struct wal_report *log)
              log_number("bytes", (int64_t)log->torn_bytes));
 }
 
+/* For work that must run: waits until the pool has room. */
+static void
+pool_insist(void (*work)(void *argument), void *argument)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    while (pool_run(work, argument, arena) != NULL)
+        fiber_yield();
+}
+
 /* Everything between the open database and the first commit. */
 static struct error *
 open_identity(struct rocks *rocks, struct opening *opening)
 {
     struct folder_identity *identity = &rocks->folder->identity;
-    check(rocks->db != NULL && rocks->worker != NULL);
+    check(rocks->tables.db != NULL && rocks->worker != NULL);
     identity->is_made = true;
     identity->was_closed = false;
+    identity->format = FOLDER_FORMAT;
     struct error *err = folder_save(rocks->folder, opening->arena);
-    if (err != NULL || !identity->raise_guards)
+    if (err != NULL)
         return err;
+    pool_insist(settle_ledger, opening);
+    if (opening->err != NULL || !identity->raise_guards)
+        return opening->err;
     err = pool_run(raise_guards, opening, opening->arena);
     if (err == NULL)
         err = opening->err;
@@ -158,6 +192,9 @@ rocks_new(const struct rocks_options *options, struct folder *folder)
     if (options->metrics != NULL)
         store_measure(&rocks->store, options->metrics);
     setup_init(&rocks->setup, options);
+    rocks->fresh = fresh_new();
+    rocks->committer.fresh_max =
+        options->fresh_bytes_max == 0 ? ROCKS_FRESH_BYTES : options->fresh_bytes_max;
     rocks->read_any = rocksdb_readoptions_create();
     rocks->read_cached = rocksdb_readoptions_create();
     rocksdb_readoptions_set_read_tier(rocks->read_cached, 1); /* block cache and memtables */
@@ -169,20 +206,12 @@ rocks_free(struct rocks *rocks)
 {
     rocksdb_readoptions_destroy(rocks->read_any);
     rocksdb_readoptions_destroy(rocks->read_cached);
+    fresh_free(rocks->fresh);
     setup_free(&rocks->setup);
     metrics_free(rocks->own_metrics);
     memory_free(rocks->store.meter);
     folder_close(rocks->folder);
     memory_free(rocks);
-}
-
-/* For work that must run: waits until the pool has room. */
-static void
-pool_insist(void (*work)(void *argument), void *argument)
-{
-    scoped(arena_drop) struct arena *arena = arena_new(0);
-    while (pool_run(work, argument, arena) != NULL)
-        fiber_yield();
 }
 
 struct error *
@@ -207,10 +236,11 @@ rocks_open(const struct rocks_options *options, struct arena *arena, struct stor
     committer_init(rocks);
     err = open_identity(rocks, &opening);
     if (err != NULL) {
+        committer_stop(rocks);
         committer_free(rocks);
         pool_insist(close_database, rocks);
         rocks_free(rocks);
-        return err;
+        return error_wrap(err, "data folder %s", options->path);
     }
     *store = &rocks->store;
     return NULL;
@@ -231,8 +261,8 @@ flush_families(void *argument)
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flushoptions_set_wait(options, 1);
     for (unsigned family = 0; family < FAMILY_COUNT && flushing->failure == NULL; family++)
-        rocksdb_flush_cf(flushing->rocks->db, options, flushing->rocks->family[family],
-                         &flushing->failure);
+        rocksdb_flush_cf(flushing->rocks->tables.db, options,
+                         flushing->rocks->tables.family[family], &flushing->failure);
     rocksdb_flushoptions_destroy(options);
 }
 
@@ -242,6 +272,26 @@ flush(struct rocks *rocks, struct arena *arena)
     struct flushing flushing = {.rocks = rocks};
     pool_insist(flush_families, &flushing);
     return flushing.failure == NULL ? NULL : setup_error(arena, flushing.failure, "flush");
+}
+
+static void
+settle_rest(void *argument)
+{
+    struct flushing *flushing = argument;
+    setup_thread();
+    bool is_settled = ledger_settle_all(flushing->rocks, &flushing->failure);
+    check(is_settled == (flushing->failure == NULL));
+}
+
+/* Nobody commits any more. */
+static struct error *
+settle_and_flush(struct rocks *rocks, struct arena *arena)
+{
+    struct flushing flushing = {.rocks = rocks};
+    pool_insist(settle_rest, &flushing);
+    if (flushing.failure != NULL)
+        return setup_error(arena, flushing.failure, "settle the ledger");
+    return flush(rocks, arena);
 }
 
 struct error *
@@ -263,8 +313,9 @@ rocks_close(struct store *store)
     struct error *err = NULL;
     bool is_good = committer_failure(store) == NULL;
     check(atomic_load(&store->is_closing) && atomic_load(&store->calls) == 0);
+    committer_stop(rocks);
     if (is_good)
-        err = flush(rocks, arena);
+        err = settle_and_flush(rocks, arena);
     committer_free(rocks);
     pool_insist(close_database, rocks);
     if (is_good && err == NULL) {
@@ -286,7 +337,8 @@ sum_property(const struct rocks *rocks, const char *name)
     uint64_t sum = 0;
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         uint64_t number = 0;
-        int failed = rocksdb_property_int_cf(rocks->db, rocks->family[family], name, &number);
+        int failed =
+            rocksdb_property_int_cf(rocks->tables.db, rocks->tables.family[family], name, &number);
         check_that(failed == 0, "no property %s", name);
         sum += number;
     }

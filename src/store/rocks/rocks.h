@@ -25,7 +25,8 @@ struct rocks_options {
     uint64_t memtable_bytes_max; /* all column families together; 0: default */
     uint64_t cache_bytes_max;    /* block cache; 0: default */
     uint64_t queue_bytes_max;    /* commits that wait; 0: default */
-    size_t guards_max;           /* partitions whose guard is kept in memory; 0: default */
+    uint64_t fresh_bytes_max; /* of rows that are not in the tables yet, about half; 0: default */
+    size_t guards_max;        /* partitions whose guard is kept in memory; 0: default */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
 };

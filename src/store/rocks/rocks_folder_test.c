@@ -71,8 +71,8 @@ run_formats(struct place *place)
     make_and_close(place);
     struct rocks_options options = load_options(place->data);
     char *identity = arena_format(place->arena, "%s/CADENZA", place->data);
-    write_file(identity, "cadenza data folder, format 2\nshards: many\n");
-    expect_refused(place, &options, ERR_BAD_REQUEST, "has format 2");
+    write_file(identity, "cadenza data folder, format 3\nshards: many\n");
+    expect_refused(place, &options, ERR_BAD_REQUEST, "has format 3");
     static const char *const damaged[] = {
         "",
         "cadenza data folder, format 1",
@@ -340,7 +340,7 @@ TEST(rocks_look, a_check_of_a_killed_store_finds_all_good_and_writes_nothing)
     EXPECT_EQ(looking.check.problems, 0);
     EXPECT_EQ(looking.check.partitions, 4);
     const struct rocks_info *info = &looking.check.info;
-    EXPECT(info->format == 1 && info->shard_count == 16 && !info->was_closed && !info->is_restored);
+    EXPECT(info->format == 2 && info->shard_count == 16 && !info->was_closed && !info->is_restored);
     EXPECT_TEXT(info->cluster_name, "cluster0");
     EXPECT(info->log_files > 0 && info->log_bytes > 0 && info->table_files > 0);
     EXPECT(info->level_count > 0 && info->sequence > 0);
@@ -365,9 +365,9 @@ TEST(rocks_look, a_check_finds_a_flipped_byte_in_a_table)
     trial_end(&trial);
 }
 
-/* Puts a row past the engine. */
+/* Puts a row past the engine, into the first or the second family. */
 static void
-plant_row(const char *data, const char *key, size_t length, const char *value)
+plant_row_in(int family, const char *data, const char *key, size_t length, const char *value)
 {
     static const char *const names[] = {"default", "forward"};
     rocksdb_options_t *options = rocksdb_options_create();
@@ -379,13 +379,19 @@ plant_row(const char *data, const char *key, size_t length, const char *value)
     rocksdb_t *db = rocksdb_open_column_families(options, path, 2, names, each, families, &failure);
     check_that(failure == NULL, "%s", failure);
     rocksdb_writeoptions_t *plain = rocksdb_writeoptions_create();
-    rocksdb_put_cf(db, plain, families[0], key, length, value, strlen(value), &failure);
+    rocksdb_put_cf(db, plain, families[family], key, length, value, strlen(value), &failure);
     check_that(failure == NULL, "%s", failure);
     rocksdb_writeoptions_destroy(plain);
     rocksdb_column_family_handle_destroy(families[0]);
     rocksdb_column_family_handle_destroy(families[1]);
     rocksdb_close(db);
     rocksdb_options_destroy(options);
+}
+
+static void
+plant_row(const char *data, const char *key, size_t length, const char *value)
+{
+    plant_row_in(0, data, key, length, value);
 }
 
 TEST(rocks_look, a_check_names_rows_that_make_no_sense)
@@ -399,7 +405,7 @@ TEST(rocks_look, a_check_names_rows_that_make_no_sense)
         {"\x05", 1, "", "no partition in its key"},
         {"\x05\x01", 2, "", "a kind of row that its partition does not have"},
         {"\x05\x03\0\0\0\x09", 6, "", "has rows and no guard"},
-        {"\0\x03\0\0\0\x02", 6, "12345", "a guard of 5 bytes"},
+        {"\0\x03\0\0\0\x0c", 6, "12345", "a guard of 5 bytes"},
         {"\0\x03\0\0\0\x10", 6, "12345678", "there is a shard 16"},
         {"\x07\x03\0\0\0\x01x", 7, "", "is in family default"},
     };
@@ -436,4 +442,64 @@ run_bad_guard(struct place *place)
 TEST(rocks_damage, a_guard_of_the_wrong_size_fails_the_store)
 {
     place_run(run_bad_guard);
+}
+
+/* Checksums are RocksDB's; this is for whatever else could write there. */
+static void
+run_bad_ledger(struct place *place)
+{
+    static const char *const values[] = {"less than a head", "sixteen bytes...",
+                                         "\1\1\1\1\0\0\0\0guard..1key that is too short"};
+    make_and_close(place);
+    for (size_t i = 0; i < array_length(values); i++) {
+        plant_row_in(1, place->data, "\xfe\0\0\0\0\0\x01\x02", 8, values[i]);
+        struct rocks_options options = load_options(place->data);
+        struct store *store;
+        struct error *err = rocks_open(&options, place->arena, &store);
+        EXPECT_KIND(err, ERR_CORRUPT);
+        EXPECT(strstr(err->message, "row 258 of the ledger is no group of commits") != NULL);
+        struct rocks_check check;
+        EXPECT_OK(rocks_check(place->data, place->arena, &check));
+        EXPECT_EQ(check.problems, 1);
+        EXPECT(strstr(check.sentence[0], "row 258 of the ledger") != NULL);
+    }
+}
+
+TEST(rocks_damage, a_row_of_the_ledger_that_is_none_refuses_to_open)
+{
+    place_run(run_bad_ledger);
+}
+
+/* The rows of a range delete are looked for before it is written: a block that cannot be read fails
+ * the store, and the next opening finds nothing of it. */
+static void
+run_unreadable_range(struct place *place)
+{
+    struct store *store = place_open(place);
+    uint8_t bytes[1000];
+    memset(bytes, 'x', sizeof bytes);
+    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    for (uint64_t i = 0; i < 200; i++)
+        batch_put(batch, ROW_HISTORY, place_key(place, i), slice_of(bytes, sizeof bytes));
+    EXPECT_OK(store_commit(store, batch, 0, place->arena));
+    store_close(store);
+    char *table = place_find_file(place->arena, place->data, ".sst");
+    flip_byte(table, size_of(table) / 2);
+
+    store = place_open(place);
+    batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    batch_delete_range(batch, ROW_HISTORY, slice_of(NULL, 0), slice_of(NULL, 0));
+    EXPECT_KIND(store_commit(store, batch, 1, place->arena), ERR_OUTCOME_UNKNOWN);
+    EXPECT(strstr(store_failure(store), "Corruption") != NULL);
+    store_close(store);
+    store = place_open(place);
+    EXPECT_EQ(place_guard(place, store, PARTITION_OF_SHARD(1)), 1);
+    place_put(place, store, PARTITION_OF_SHARD(1), ROW_RUN, 1);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 1);
+    store_close(store);
+}
+
+TEST(rocks_damage, a_range_that_cannot_be_read_is_not_written)
+{
+    place_run(run_unreadable_range);
 }

@@ -6,9 +6,11 @@
  * plain ones. Reads from memory first rest on that word. Whether a disk error is hidden in the same
  * way was not tried.
  *
- * So the committer finds the rows itself: in the database, which holds all groups before this one,
- * and among the steps of this group that come before. Rows that are not in memory make the
- * committer wait for the disk: whoever deletes old rows does well to have read them.
+ * So the committer finds the rows itself, before it writes the group: those that are in the tables
+ * or on their way there are deleted one by one in the record. For fresh rows the range itself is in
+ * the record, and finds them when it is applied: also those that steps before it put. A replay need
+ * not look into the tables. Rows that are not in memory make the committer wait for the disk:
+ * whoever deletes old rows does well to have read them.
  *
  * Task lists delete [0, acknowledged) again and again. Each time the dead rows of the times before
  * would be climbed over; so each partition remembers the range that was swept last, until a row is
@@ -26,18 +28,31 @@ sweep_forget(struct guard *guard)
     guard->swept = NULL;
 }
 
+static struct slice
+swept_begin(const struct swept *swept)
+{
+    return slice_of(swept->bytes, swept->from_length);
+}
+
+static struct slice
+swept_end(const struct swept *swept)
+{
+    return slice_of(swept->bytes + swept->from_length, swept->to_length);
+}
+
 static bool
 is_inside(const struct swept *swept, struct slice key)
 {
-    struct slice from = slice_of(swept->bytes, swept->from_length);
-    struct slice to = slice_of(swept->bytes + swept->from_length, swept->to_length);
-    return slice_compare(key, from) >= 0 && slice_compare(key, to) < 0;
+    return slice_compare(key, swept_begin(swept)) >= 0 && slice_compare(key, swept_end(swept)) < 0;
 }
 
 void
-sweep_note_put(struct guard *guard, struct slice key)
+sweep_note_put(struct guard *guard, const struct fresh_place *place)
 {
-    if (guard->swept != NULL && is_inside(guard->swept, key))
+    if (guard->swept == NULL || guard->swept->bytes[0] != place->kind)
+        return; /* of another kind */
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    if (is_inside(guard->swept, layout_key(arena, place->kind, place->partition_key, place->key)))
         sweep_forget(guard);
 }
 
@@ -57,97 +72,70 @@ remember(struct guard *guard, struct slice from, struct slice to)
 
 /* ---- finding rows ---- */
 
+/* Deletes of single rows, behind the range in the record. */
+struct sweep {
+    struct rocks *rocks;
+    struct fresh_place place; /* kind and partition */
+};
+
 static void
-delete_row(struct rocks *rocks, unsigned family, struct slice key)
+delete_row(void *context, struct slice key)
 {
-    rocksdb_writebatch_delete_cf(rocks->committer.batch, rocks->family[family],
-                                 (const char *)key.data, key.length);
+    const struct sweep *sweep = context;
+    struct commit_step step = {BATCH_DELETE, sweep->place.kind, key, slice_of(NULL, 0)};
+    commit_append_step(&sweep->rocks->committer.record, &step);
 }
 
-/* Rows that the database holds. */
-static void
-sweep_stored(struct rocks *rocks, unsigned family, struct slice from, struct slice to,
-             char **failure)
+/* Of those that are fresh, too, the fresh ones count. */
+static bool
+delete_stored(const struct sweep *sweep, struct slice first, struct slice to, char **failure)
 {
+    const struct rocks *rocks = sweep->rocks;
+    rocksdb_column_family_handle_t *family = rocks->tables.family[layout_family(sweep->place.kind)];
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     rocksdb_readoptions_set_iterate_upper_bound(options, (const char *)to.data, to.length);
     rocksdb_readoptions_set_fill_cache(options, 0); /* nobody reads them again */
-    rocksdb_iterator_t *rows =
-        rocksdb_create_iterator_cf(rocks->db, options, rocks->family[family]);
-    rocksdb_iter_seek(rows, (const char *)from.data, from.length);
+    rocksdb_iterator_t *rows = rocksdb_create_iterator_cf(rocks->tables.db, options, family);
+    rocksdb_iter_seek(rows, (const char *)first.data, first.length);
     for (; rocksdb_iter_valid(rows); rocksdb_iter_next(rows)) {
         size_t length;
-        const char *key = rocksdb_iter_key(rows, &length);
-        check(slice_compare(slice_of(key, length), to) < 0);
-        delete_row(rocks, family, slice_of(key, length));
+        const char *bytes = rocksdb_iter_key(rows, &length);
+        struct slice key = slice_of(bytes, length);
+        struct fresh_place row = sweep->place;
+        check(slice_compare(key, to) < 0);
+        row.key = slice_skip(key, 1 + row.partition_key.length);
+        if (!fresh_knows(rocks->fresh, &row))
+            delete_row((void *)(uintptr_t)sweep, row.key);
     }
     rocksdb_iter_get_error(rows, failure);
     rocksdb_iter_destroy(rows);
     rocksdb_readoptions_destroy(options);
-}
-
-/* Rows put by one commit, up to where `rest` of its steps begins. */
-static void
-sweep_commit(struct rocks *rocks, const struct commit *commit, const struct commit_step *range,
-             struct slice rest)
-{
-    struct slice steps = commit->steps;
-    struct commit_step step;
-    while (steps.data != rest.data && commit_next_step(&steps, &step)) {
-        if (step.verb != BATCH_PUT || step.kind != range->kind ||
-            slice_compare(step.key, range->key) < 0)
-            continue;
-        if (range->value.length > 0 && slice_compare(step.key, range->value) >= 0)
-            continue;
-        struct buffer *row = &rocks->committer.row;
-        buffer_clear(row);
-        layout_append(row, step.kind, commit->partition_key, step.key);
-        delete_row(rocks, layout_family(step.kind), buffer_slice(row));
-    }
-}
-
-/* Rows put by earlier commits of this group, and by earlier steps of this one. */
-static void
-sweep_group(struct rocks *rocks, const struct taking *taking, const struct commit_step *range)
-{
-    list_each(node, taking->group) {
-        const struct commit *other = list_entry(node, struct commit, letter.node);
-        bool is_same = slice_equal(other->partition_key, taking->commit->partition_key);
-        if (is_same && !other->failed)
-            sweep_commit(rocks, other, range,
-                         other == taking->commit ? taking->rest : slice_of(NULL, 0));
-    }
+    return *failure == NULL;
 }
 
 bool
-sweep_range(struct rocks *rocks, const struct taking *taking, const struct commit_step *range)
+sweep_range(struct rocks *rocks, struct slice partition_key, const struct commit_step *range,
+            struct guard *guard, char **failure)
 {
-    struct buffer *begin = &rocks->committer.key, *end = &rocks->committer.end;
     check(range->verb == BATCH_DELETE_RANGE && row_facts(range->kind)->life != ROW_ONCE);
-    struct slice partition_key = taking->commit->partition_key;
-    buffer_clear(begin);
-    buffer_clear(end);
-    layout_append(begin, range->kind, partition_key, range->key);
-    if (range->value.length > 0)
-        layout_append(end, range->kind, partition_key, range->value);
-    else
-        layout_append_end(end, range->kind, partition_key);
-    struct slice from = buffer_slice(begin), to = buffer_slice(end);
-    if (slice_compare(from, to) >= 0)
-        return true;
-
-    struct slice first = from; /* of what has to be looked at */
-    struct swept *swept = taking->guard->swept;
-    if (swept != NULL && is_inside(swept, from)) {
-        first = slice_of(swept->bytes + swept->from_length, swept->to_length);
-        from = slice_of(swept->bytes, swept->from_length);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct slice from = layout_key(arena, range->kind, partition_key, range->key), first = from;
+    struct slice to = range->value.length > 0
+                          ? layout_key(arena, range->kind, partition_key, range->value)
+                          : layout_end(arena, range->kind, partition_key);
+    if (guard->swept != NULL && is_inside(guard->swept, from)) {
+        first = arena_slice(arena, swept_end(guard->swept));
+        from = arena_slice(arena, swept_begin(guard->swept));
     }
     if (slice_compare(first, to) >= 0)
         return true;
-    sweep_stored(rocks, layout_family(range->kind), first, to, taking->failure);
-    if (*taking->failure != NULL)
+    struct commit_step rest = *range; /* of the range, where rows may be */
+    rest.key = slice_skip(first, 1 + partition_key.length);
+    commit_append_step(&rocks->committer.record, &rest);
+    struct sweep sweep = {rocks, {range->kind, partition_key, rest.key}};
+    fresh_each_settling(rocks->fresh, &sweep.place, range->value, delete_row, &sweep);
+    if (!delete_stored(&sweep, first, to, failure))
         return false;
-    sweep_group(rocks, taking, range);
-    remember(taking->guard, from, to);
+    remember(guard, from, to);
     return true;
 }

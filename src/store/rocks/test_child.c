@@ -6,9 +6,9 @@
  * and 8 bytes). When the store fails it closes it, opens it anew (OPENINGS times at most), judges
  * what it finds, and goes on. With ROCKS_BACKUP set, a store that has done all its steps is backed
  * up into FOLDER-backup, and that restored into FOLDER-restored; both are told as a step 1, of the
- * shards BACKUP_TOLD and RESTORE_TOLD. ROCKS_PADDING: bytes that make each step larger. Exit: 0 all
- * steps done, 2 it does not open (any more), 4 a failure against the contract, 5 the store does not
- * hold what was acknowledged. */
+ * shards BACKUP_TOLD and RESTORE_TOLD. ROCKS_PADDING: bytes that make each step larger;
+ * ROCKS_FRESH: bytes that do not settle. Exit: 0 all steps done, 2 it does not open (any more), 4 a
+ * failure against the contract, 5 the store does not hold what was acknowledged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ struct child {
     uint64_t steps;
     int openings;
     size_t padding;
+    uint64_t fresh_bytes_max;
     uint64_t acked[LOAD_SHARDS_MAX];
     enum verdict verdict;
 };
@@ -108,6 +109,8 @@ run(void *argument)
 {
     struct child *child = argument;
     struct rocks_options options = load_options(child->folder);
+    if (child->fresh_bytes_max > 0)
+        options.fresh_bytes_max = child->fresh_bytes_max;
     bool goes_on = true;
     for (int i = 0; i < child->openings && goes_on; i++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
@@ -146,6 +149,8 @@ main(int count, char **arguments)
     read_acked(&child);
     const char *padding = getenv("ROCKS_PADDING");
     child.padding = padding == NULL ? 0 : strtoull(padding, NULL, 10);
+    const char *fresh = getenv("ROCKS_FRESH");
+    child.fresh_bytes_max = fresh == NULL ? 0 : strtoull(fresh, NULL, 10);
     linux_run(&(struct linux_options){.loops = 1, .pool_threads = 2}, run, &child);
     return (int)child.verdict;
 }

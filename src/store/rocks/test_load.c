@@ -23,7 +23,8 @@ load_options(const char *path)
                                   .cluster_name = "cluster0",
                                   .shard_count = LOAD_SHARDS_MAX,
                                   .memtable_bytes_max = 1, /* the least there is */
-                                  .cache_bytes_max = 1 << 20};
+                                  .cache_bytes_max = 1 << 20,
+                                  .fresh_bytes_max = 4096};
 }
 
 static struct slice
@@ -40,6 +41,8 @@ static struct slice
 step_value(uint32_t shard, uint64_t step, struct arena *arena)
 {
     size_t length = 50 + (step * 37 + shard) % 900;
+    if (step % 9 == 4)
+        length += 2500; /* large enough for the tables at once */
     uint8_t *bytes = arena_alloc(arena, length);
     for (size_t i = 0; i < length; i++)
         bytes[i] = (uint8_t)(step * 131 + shard * 17 + i * (step % 7 + 1));

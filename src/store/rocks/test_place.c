@@ -51,6 +51,8 @@ struct store *
 place_open(struct place *place)
 {
     struct rocks_options options = load_options(place->data);
+    if (place->fresh_bytes_max > 0)
+        options.fresh_bytes_max = place->fresh_bytes_max;
     struct store *store;
     EXPECT_OK(rocks_open(&options, place->arena, &store));
     return store;

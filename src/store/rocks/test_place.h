@@ -6,8 +6,9 @@
 
 struct place {
     struct arena *arena;
-    char *folder; /* of the test, removed at its end */
-    char *data;   /* in it: the data folder, not made yet */
+    char *folder;             /* of the test, removed at its end */
+    char *data;               /* in it: the data folder, not made yet */
+    uint64_t fresh_bytes_max; /* see rocks.h; 0: as the load has it */
 };
 
 /* A new place, and its end. */

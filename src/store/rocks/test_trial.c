@@ -51,6 +51,7 @@ become(struct trial *trial, const struct trial_run *run)
         acked = arena_format(arena, "%s%" PRIu64 ",", acked, trial->acked[i]);
     set("ROCKS_ACKED", acked);
     set("ROCKS_PADDING", arena_format(arena, "%zu", trial->padding));
+    set("ROCKS_FRESH", arena_format(arena, "%" PRIu64, trial->fresh_bytes_max));
     if (run->has_backup)
         set("ROCKS_BACKUP", "yes");
     if (run->action != NULL) {

@@ -14,7 +14,8 @@ struct trial {
     uint32_t shards;
     uint64_t steps;
     int openings;
-    size_t padding; /* of each step, see test_load.h */
+    size_t padding;           /* of each step, see test_load.h */
+    uint64_t fresh_bytes_max; /* see rocks.h; 0: as the load has it */
     uint64_t
         acked[LOAD_SHARDS_MAX]; /* steps that the processes of this trial were told are durable */
     uint64_t acks;              /* how many times */

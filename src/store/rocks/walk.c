@@ -49,6 +49,8 @@ walk_kind(struct rocks *rocks, unsigned kind, const struct walk_row *after, stru
     struct range range = {.family = FAMILY_ORDERED,
                           .from = layout_key(arena, kind, nothing, nothing),
                           .to = layout_key(arena, kind + 1, nothing, nothing),
+                          .prefix = 1,
+                          .rows_max = walk->rows_max,
                           .take = walk_take,
                           .restart = walk_restart,
                           .context = walk};
