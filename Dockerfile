@@ -1,4 +1,4 @@
-# A small image with the binary that `make build` makes.
+# A small image with the binary that `make tuned` makes.
 #
 #   docker build -t cadenza .
 #   docker run -p 7833:7833 -p 8088:8088 -v cadenza-data:/data cadenza
@@ -11,9 +11,9 @@ WORKDIR /cadenza
 COPY tools/setup tools/setup
 RUN tools/setup build
 COPY . .
-RUN make build \
-    && strip -o /cadenza-server bin/cadenza \
-    && tools/runtime-packages bin/cadenza > /runtime-packages
+RUN make tuned \
+    && strip -o /cadenza-server build/tuned/bin/cadenza \
+    && tools/runtime-packages build/tuned/bin/cadenza > /runtime-packages
 
 FROM debian:12-slim
 COPY --from=build /runtime-packages /runtime-packages

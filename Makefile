@@ -1,6 +1,6 @@
 # The commands of the tree. What they do is in tools/; this file only names it.
 .DEFAULT_GOAL := help
-.PHONY: deb help build run test quick soak fuzz bench profile tsan debug format tidy clean
+.PHONY: deb help build tuned run test quick soak fuzz bench profile tsan debug format tidy clean
 
 ARGS ?=
 
@@ -10,6 +10,10 @@ help: ## this list
 build: ## a release binary at bin/cadenza; installs what is missing
 	@tools/setup build
 	@tools/build release
+
+tuned: ## a faster binary at build/tuned/bin/cadenza, compiled by what a load showed; two minutes more
+	@tools/setup build
+	@tools/tune
 
 run: build ## starts a server with its data in ./data; more flags by ARGS="--grpc ..."
 	@exec bin/cadenza server --data ./data $(ARGS)
@@ -33,8 +37,9 @@ fuzz: ## every fuzzer for a minute; FUZZ_SECONDS=60
 	@tools/setup test
 	@tools/fuzz $(or $(FUZZ_SECONDS),60)
 
-bench: ## measures the release binary, writes docs/bench.md and the table of docs/performance.md
+bench: ## measures the tuned binary, writes docs/bench.md and the table of docs/performance.md
 	@tools/setup test
+	@tools/tune
 	@tools/bench $(ARGS)
 	@tools/budgets
 
@@ -43,8 +48,8 @@ profile: ## a flame graph of the server under load: build/profile.svg; needs per
 	@tools/build release
 	@tools/profile
 
-deb: build ## a Debian package in build/
-	@tools/package
+deb: tuned ## a Debian package in build/
+	@tools/package build build/tuned/bin/cadenza
 
 debug: ## an unoptimised binary with symbols at build/debug/bin/cadenza
 	@tools/setup build

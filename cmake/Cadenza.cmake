@@ -38,6 +38,14 @@ if(CADENZA_PLANT)
     target_compile_definitions(cadenza_flags INTERFACE CADENZA_PLANT_${CADENZA_PLANT}=1)
 endif()
 
+# Other inlining makes GCC suspect other things; the plain build has judged the sources.
+if(CADENZA_TUNE STREQUAL "learn")
+    target_compile_options(cadenza_flags INTERFACE -fprofile-generate -fprofile-update=atomic -w)
+    target_link_options(cadenza_flags INTERFACE -fprofile-generate)
+elseif(CADENZA_TUNE STREQUAL "use")
+    target_compile_options(cadenza_flags INTERFACE -fprofile-use -fprofile-partial-training -w)
+endif()
+
 # Sanitizers are given to all targets at once, or the runtime would see half of the program.
 if(CADENZA_SANITIZE STREQUAL "address")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
