@@ -16,7 +16,8 @@
  *   3. every acknowledged start has its run in every cluster; every acknowledged signal is in the
  *      history of a run of its workflow id: what was on one that lost was applied again, once, or
  *      is in the report where no run could take it; so is every cancel request and termination;
- *   4. a decision is handed out by the cluster whose version its start has: by no passive one;
+ *   4. a decision is handed out by the cluster whose version its start has: by no passive one; an
+ *      activity with the input that it was scheduled with;
  *   5. no timer fires early;
  *   6. every run is, in every cluster, what its history says (run_checksum), and the same;
  *   7. no cluster lists an open run in the end, and no message is left in a dead letter queue.

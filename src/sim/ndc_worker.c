@@ -131,6 +131,7 @@ work_once(struct shift *shift)
                                  request, poll_for_activity_task_response, &task);
     if (err != NULL || task->task_token.len == 0)
         return err;
+    plan_check_activity(task, &shift->load->verdict, arena);
     uint64_t what = entropy_below(8);
     if (entropy_below(4) == 0)
         ndc_pass_time(4 * NS_PER_S);

@@ -54,6 +54,9 @@ struct plan_step {
 };
 void plan_decide(const struct history_seen *seen, const char *workflow_id, const char *marker,
                  struct arena *arena, struct plan_step *step);
+/* A task must have the input that the plan gave its activity. */
+void plan_check_activity(const API(PollForActivityTaskResponse) *task, struct verdict *verdict,
+                         struct arena *arena);
 
 /* How far a parent is with its children (workflow_children.c). */
 struct family_progress {

@@ -13,7 +13,7 @@
  *   3. no timer fires early, no activity is retried before its time;
  *   4. what somebody saw of a history is still there at the end, and a workflow that was said to be
  *      over was over then: nothing was visible that a crash took back;
- *   5. a task is handed out once;
+ *   5. a task is handed out once, an activity with the input that it was scheduled with;
  *   6. when all is over the store holds nothing that waits: no rows of outbox, buffered events,
  *      tasks, no alarms but those of deletion; every id's current run is its last
  *      (workflow_rows.c);

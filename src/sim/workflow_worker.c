@@ -254,6 +254,7 @@ work_once(struct shift *shift)
     struct error *err = workflow_call(shift->load, &shift->call, "WorkerAPI/PollForActivityTask",
                                       request, poll_for_activity_task_response, &task);
     if (err == NULL && task->task_token.len > 0) {
+        plan_check_activity(task, &shift->load->verdict, arena);
         ledger_hand_out(shift->load,
                         arena_format(arena, "%s/%s.%d", task->workflow_execution->run_id,
                                      task->activity_id, task->attempt));

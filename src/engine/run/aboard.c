@@ -8,13 +8,11 @@
  * In memory it is a record like all others; the run knows which one it is. */
 #include "engine/run/inside.h"
 
-#define ABOARD_INPUT_MAX 512 /* bytes */
-
+/* As it is stored: a large input is not (input.c). */
 static bool
 is_small(const STORED(PendingActivity) *activity)
 {
-    return (activity->input == NULL || activity->input->data.len <= ABOARD_INPUT_MAX) &&
-           (activity->header == NULL || activity->header->n_fields == 0) &&
+    return (activity->header == NULL || activity->header->n_fields == 0) &&
            activity->heartbeat_details == NULL && activity->last_failure == NULL;
 }
 

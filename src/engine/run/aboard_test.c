@@ -130,16 +130,17 @@ TEST(aboard, an_activity_that_grows_gets_a_row_and_keeps_it)
     sample_close(&sample);
 }
 
-TEST(aboard, an_activity_with_a_large_input_has_a_row)
+TEST(aboard, a_large_input_is_in_its_event_alone)
 {
     struct sample sample;
-    int64_t id = with_activities(&sample, 1);
-    STORED(PendingActivity) *activity = mutation_change_activity(sample.mutation, id);
-    activity->input = message_new(sample.run->arena, API_TYPE(payload));
-    activity->input->data.len = 513;
-    activity->input->data.data = arena_zalloc(sample.run->arena, 513, 1);
+    with_activities(&sample, 0);
+    sample.input = arena_format(sample.arena, "%*d EUR", 700, 5);
+    int64_t id = sample_activity_scheduled(&sample, "a", 0);
     sample_finish(&sample);
-    EXPECT_EQ(count_pending(&sample, BATCH_PUT), 1);
-    EXPECT_EQ(sample.run->aboard, 0);
+    EXPECT_EQ(count_pending(&sample, BATCH_PUT), 0);
+    EXPECT_EQ(sample.run->aboard, id);
+    EXPECT(stored_record(&sample)->activity->input == NULL);
+    EXPECT(stored_record(&sample)->activity->input_in_event);
+    EXPECT_EQ(run_find_activity(sample.run, id)->input->data.len, 704); /* a poller gets it */
     sample_close(&sample);
 }

@@ -113,6 +113,9 @@ activity_fault(const struct run *run, const STORED(PendingActivity) *activity)
     RULE(run_find_activity_id(run, activity->activity_id) == activity, "rule 6: its name");
     RULE(activity->schedule_id > 0 && activity->schedule_id < run->core->next_event_id,
          "rule 6: not in the history");
+    RULE(activity->schedule_batch_event_id > 0 &&
+             activity->schedule_batch_event_id <= activity->schedule_id,
+         "rule 6: its batch");
     bool is_started = activity->started_id != EVENT_NONE;
     RULE(!is_started || activity->row == 0, "rule 6: started, and a row is left");
     RULE(activity->started_id != EVENT_BUFFERED || run_has_buffered(run) || !run_is_open(run),

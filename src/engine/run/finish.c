@@ -405,6 +405,15 @@ is_aboard(const struct change *change, int64_t aboard_before, int64_t aboard, co
     return change->kind == PENDING_ACTIVITY && (int64_t)change->number == id;
 }
 
+static struct slice
+encode_record(const struct mutation *mutation, const struct change *change,
+              ProtobufCMessage *record)
+{
+    if (change->kind == PENDING_ACTIVITY)
+        record = &input_leave((STORED(PendingActivity) *)record, mutation->arena)->base;
+    return message_encode(mutation->arena, record);
+}
+
 /* One put or delete per record that changed, but for what is aboard. */
 static void
 put_records(struct mutation *mutation, struct batch *batch)
@@ -417,8 +426,7 @@ put_records(struct mutation *mutation, struct batch *batch)
     struct map *seen = NULL;
     for (size_t i = 0; i < mutation->journal.count; i++) {
         const struct change *change = &mutation->journal.items[i];
-        const ProtobufCMessage *record =
-            records_get(run, change->kind, change->number, change->text);
+        ProtobufCMessage *record = records_get(run, change->kind, change->number, change->text);
         if (record != NULL)
             run_check_record(run, change->kind, record);
         if (is_aboard(change, aboard_before, run->aboard, record))
@@ -429,7 +437,7 @@ put_records(struct mutation *mutation, struct batch *batch)
         if (map_put(seen, key, mutation) != NULL)
             continue;
         if (record != NULL)
-            batch_put(batch, ROW_PENDING, key, message_encode(mutation->arena, record));
+            batch_put(batch, ROW_PENDING, key, encode_record(mutation, change, record));
         else if (change->old != NULL) /* it was there before the step */
             batch_delete(batch, ROW_PENDING, key);
     }

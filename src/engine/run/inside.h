@@ -73,6 +73,16 @@ STORED(PendingActivity) *aboard_find(const struct run *run);
 /* Of a run that was read: it goes to the other records. False: it cannot. */
 bool aboard_leave(struct run *run);
 
+/* --- large inputs (input.c) ----------------------------------------------------------------------
+ */
+
+/* An activity as it is stored: the same, or, in the arena, one without its input. */
+STORED(PendingActivity) *input_leave(STORED(PendingActivity) *activity, struct arena *arena);
+/* Of a run that was read and breaks no rule: inputs that are not stored come from its history.
+ * Yields. Errors: the store's, ERR_CORRUPT. */
+must_use struct error *inputs_return(struct store *store, struct partition shard, struct run *run,
+                                     struct arena *arena);
+
 /* --- events (event.c) -----------------------------------------------------------------------
  */
 

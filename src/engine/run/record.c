@@ -27,6 +27,8 @@ run_put_row(struct batch *batch, const struct run *run)
     stored.original_execution_run_id = leave_out(core->original_execution_run_id, core->run_id);
     stored.domain_id = stored.workflow_id = stored.run_id = (char *)protobuf_c_empty_string;
     stored.activity = aboard_find(run);
+    if (stored.activity != NULL)
+        stored.activity = input_leave(stored.activity, batch->arena);
     batch_put(batch, ROW_RUN, run_row_key(&key, batch->arena),
               message_encode(batch->arena, &stored.base));
 }

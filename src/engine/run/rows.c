@@ -235,6 +235,11 @@ load_once(struct store *store, struct partition shard, struct slice row_key, str
     err = load_core(row_key, value, loaded, arena);
     if (err == NULL)
         err = load_pending(store, shard, row_key, loaded, arena);
+    const char *fault = err == NULL ? run_find_fault(loaded) : NULL;
+    if (fault != NULL)
+        err = error_new(arena, ERR_CORRUPT, "it breaks %s", fault);
+    if (err == NULL)
+        err = inputs_return(store, shard, loaded, arena);
     /* What does not fit together may belong together no more, such as an activity that was aboard
      * and has a row now. */
     struct error *unread =
@@ -261,16 +266,9 @@ run_load(struct store *store, struct partition shard, const struct run_key *key,
         err = load_once(store, shard, row_key, arena, run, &is_torn);
     if (err != NULL)
         return error_wrap(err, "load run %s of workflow %s", key->run_id, key->workflow_id);
-    if (*run == NULL)
-        return NULL;
-    (*run)->arena_bytes_after_compact = arena_footprint((*run)->arena);
-    const char *fault = run_find_fault(*run);
-    if (fault == NULL)
-        return NULL;
-    run_free(*run);
-    *run = NULL;
-    return error_new(arena, ERR_CORRUPT, "run %s of workflow %s breaks %s", key->run_id,
-                     key->workflow_id, fault);
+    if (*run != NULL)
+        (*run)->arena_bytes_after_compact = arena_footprint((*run)->arena);
+    return NULL;
 }
 
 struct error *

@@ -214,7 +214,7 @@ sample_activity_scheduled(struct sample *sample, const char *id, int32_t attempt
     scheduled->activity_type = message_new(sample->arena, API_TYPE(activity_type));
     scheduled->activity_type->name = (char *)"charge";
     scheduled->task_list = new_list(sample, "cards");
-    scheduled->input = new_payload(sample, "5 EUR");
+    scheduled->input = new_payload(sample, sample->input == NULL ? "5 EUR" : sample->input);
     scheduled->schedule_to_close_timeout = presence_make_duration(sample->arena, 100);
     scheduled->schedule_to_start_timeout = presence_make_duration(sample->arena, 40);
     scheduled->start_to_close_timeout = presence_make_duration(sample->arena, 60);

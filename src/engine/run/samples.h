@@ -18,6 +18,7 @@ struct sample {
     struct mutation *mutation; /* the step that is open, or NULL */
     struct batch *batch;       /* of the last step */
     struct effects effects;    /* of the last step */
+    const char *input;         /* of activities; NULL: a small one */
 };
 
 /* A world with an empty run. */

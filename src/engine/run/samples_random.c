@@ -7,6 +7,16 @@ below(struct sample *sample, uint64_t bound)
     return random_below(&sample->random, bound);
 }
 
+/* With a small input or a large one. */
+static void
+schedule_activity(struct sample *sample, const char *name)
+{
+    if (below(sample, 3) == 0)
+        sample->input = arena_format(sample->arena, "%s %*d EUR", name, 700, 5);
+    sample_activity_scheduled(sample, name, 0);
+    sample->input = NULL;
+}
+
 /* What a worker's decision may ask for: only when none is started. */
 static void
 random_decided(struct sample *sample)
@@ -18,7 +28,7 @@ random_decided(struct sample *sample)
     else if (is_timer)
         sample_timer_canceled(sample, name);
     else if (run_find_activity_id(sample->run, name) == NULL)
-        sample_activity_scheduled(sample, name, 0);
+        schedule_activity(sample, name);
     else
         sample_activity_cancel_requested(sample, name);
 }

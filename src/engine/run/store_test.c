@@ -227,6 +227,121 @@ TEST(run_store, many_pending_rows_are_all_read)
     linux_run(&(struct linux_options){.loops = 1}, many_rows, NULL);
 }
 
+/* ---- inputs that are in their events alone ---- */
+
+/* A decision completes and schedules so many activities, each with an input of so many bytes. */
+static void
+schedule_activities(struct place *place, struct sample *sample, uint64_t *guard, int count,
+                    int bytes)
+{
+    sample_begin(sample);
+    sample_decision_completed(sample);
+    for (int i = 0; i < count; i++) {
+        char *id = arena_format(sample->arena, "%lld", (long long)sample->run->core->next_event_id);
+        sample->input = arena_format(sample->arena, "%*s", bytes, id);
+        sample_activity_scheduled(sample, id, 0);
+    }
+    commit_step(place, sample, guard);
+    sample_begin(sample);
+    sample_decision_scheduled(sample);
+    sample_decision_started(sample);
+    commit_step(place, sample, guard);
+}
+
+static void
+expect_loaded(struct place *place, struct sample *sample)
+{
+    struct run *loaded = NULL;
+    EXPECT_OK(run_load(place->store, SHARD, &key, sample->arena, &loaded));
+    EXPECT(
+        slice_equal(sample_image(loaded, sample->arena), sample_image(sample->run, sample->arena)));
+    run_free(loaded);
+}
+
+/* Method: several in one node, a step of several nodes, steps in between without any, many events
+ * in between. */
+static void
+large_inputs(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    sample_open(&sample, 1);
+    place_open(&place);
+    sample_begin(&sample);
+    sample_started(&sample, 0);
+    sample_decision_scheduled(&sample);
+    sample_decision_started(&sample);
+    commit_step(&place, &sample, &guard);
+    schedule_activities(&place, &sample, &guard, 3, 600);
+    expect_loaded(&place, &sample);
+    schedule_activities(&place, &sample, &guard, 2, 5);
+    schedule_activities(&place, &sample, &guard, 300, 16384);
+    expect_loaded(&place, &sample);
+    sample_begin(&sample);
+    for (int i = 0; i < 40; i++) /* the next one is far */
+        sample_signaled(&sample, "s", arena_format(sample.arena, "r%d", i));
+    commit_step(&place, &sample, &guard);
+    schedule_activities(&place, &sample, &guard, 1, 600);
+    schedule_activities(&place, &sample, &guard, 1, 600);
+    expect_loaded(&place, &sample);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, large_inputs_come_back_from_the_history)
+{
+    linux_run(&(struct linux_options){.loops = 1}, large_inputs, NULL);
+}
+
+static void
+delete_history(struct place *place, struct sample *sample, uint64_t guard)
+{
+    struct history_branch branch = run_branch(sample->run);
+    struct batch *batch = batch_new(sample->arena, SHARD, guard);
+    batch_delete_nodes(batch, &branch, 1);
+    run_put_row(batch, sample->run);
+    EXPECT_OK(store_commit(place->store, batch, guard, sample->arena));
+}
+
+static void
+history_gone(void *argument)
+{
+    struct sample sample;
+    struct place place;
+    uint64_t guard = 0;
+    struct run *loaded = NULL;
+    sample_open(&sample, 1);
+    place_open(&place);
+    sample_begin(&sample);
+    sample_started(&sample, 0);
+    sample_decision_scheduled(&sample);
+    sample_decision_started(&sample);
+    commit_step(&place, &sample, &guard);
+    schedule_activities(&place, &sample, &guard, 1, 600);
+    delete_history(&place, &sample, guard);
+    struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded);
+    EXPECT_KIND(err, ERR_CORRUPT);
+    EXPECT(strstr(err->message, "order-1") != NULL && strstr(err->message, "no node") != NULL);
+    sample.run->core->is_deleting = true; /* then it is meant to be gone, and nobody needs it */
+    delete_history(&place, &sample, guard);
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    EXPECT_EQ(map64_count(loaded->activities), 1);
+    struct batch *batch = batch_new(sample.arena, SHARD, guard);
+    run_put_row(batch, loaded); /* and stays as it is */
+    run_free(loaded);
+    EXPECT_OK(store_commit(place.store, batch, guard, sample.arena));
+    EXPECT_OK(run_load(place.store, SHARD, &key, sample.arena, &loaded));
+    run_free(loaded);
+    place_close(&place);
+    sample_close(&sample);
+}
+
+TEST(run_store, a_run_whose_inputs_are_gone_is_told_unless_it_is_going_itself)
+{
+    linux_run(&(struct linux_options){.loops = 1}, history_gone, NULL);
+}
+
 static void
 put_row(struct place *place, enum row_kind kind, struct slice row_key, struct slice value,
         uint64_t *guard, struct arena *arena)
