@@ -21,7 +21,7 @@
 struct all_parts {
     const struct workflows_options *options;
     char *list;            /* name of the task list */
-    uint8_t *payload;      /* zeros */
+    uint8_t *payload;      /* at random */
     struct part **by_loop; /* the parts; workflow n is of part n modulo their number */
     unsigned count;
     struct latch going;

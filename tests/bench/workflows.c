@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "fiber/clock.h"
 #include "fiber/loop.h"
 #include "part.h"
@@ -319,6 +320,18 @@ sum_up(struct all_parts *all, struct workflows_result *result)
     memory_free(ends);
 }
 
+/* Bytes that cannot be made fewer: stores compress. */
+static uint8_t *
+make_payload(size_t length, struct arena *arena)
+{
+    struct random random;
+    uint8_t *bytes = arena_alloc(arena, length);
+    random_seed(&random, 1);
+    for (size_t i = 0; i < length; i++)
+        bytes[i] = (uint8_t)random_next(&random);
+    return bytes;
+}
+
 void
 workflows_run(const struct workflows_options *options, struct arena *arena,
               struct workflows_result *result)
@@ -329,7 +342,7 @@ workflows_run(const struct workflows_options *options, struct arena *arena,
         .options = options,
         .list = options->list != NULL ? arena_text(arena, options->list)
                                       : arena_format(arena, "bench-%" PRId64, clock_wall()),
-        .payload = arena_zalloc(arena, options->payload, 1),
+        .payload = make_payload(options->payload, arena),
         .by_loop = arena_zalloc(arena, count, sizeof *all.by_loop),
         .count = count < options->in_flight ? count : options->in_flight,
     };
