@@ -32,6 +32,9 @@ print_info_table(const struct rocks_info *info)
     cli_print("log            %llu files, %llu bytes\ntables         %llu files, %llu bytes\n",
               (unsigned long long)info->log_files, (unsigned long long)info->log_bytes,
               (unsigned long long)info->table_files, (unsigned long long)info->table_bytes);
+    cli_print("large values   %llu files, %llu bytes, %llu of them of deleted rows\n",
+              (unsigned long long)info->large_files, (unsigned long long)info->large_bytes,
+              (unsigned long long)info->large_dead_bytes);
     cli_print("\n%-16s %14s %16s\n", "rows of kind", "count", "bytes");
     for (size_t i = 0; i < info->kind_count; i++)
         cli_print("%-16s %14llu %16llu\n", info->kinds[i].name,
@@ -57,12 +60,14 @@ info_json(const struct rocks_info *info)
             levels, json_pack("{s:s, s:i, s:I, s:I}", "family", info->levels[i].family, "level",
                               info->levels[i].level, "files", (json_int_t)info->levels[i].files,
                               "bytes", (json_int_t)info->levels[i].bytes));
-    return json_pack("{s:s, s:i, s:i, s:I, s:b, s:b, s:I, s:I, s:s?, s:o, s:o}", "cluster",
-                     info->cluster_name, "shards", (int)info->shard_count, "format",
+    return json_pack("{s:s, s:i, s:i, s:I, s:b, s:b, s:I, s:I, s:I, s:I, s:s?, s:o, s:o}",
+                     "cluster", info->cluster_name, "shards", (int)info->shard_count, "format",
                      (int)info->format, "writes", (json_int_t)info->sequence, "closedCleanly",
                      info->was_closed, "fromBackup", info->is_restored, "logBytes",
                      (json_int_t)info->log_bytes, "tableBytes", (json_int_t)info->table_bytes,
-                     "note", info->note, "kinds", kinds, "levels", levels);
+                     "largeValueBytes", (json_int_t)info->large_bytes, "largeValueDeletedBytes",
+                     (json_int_t)info->large_dead_bytes, "note", info->note, "kinds", kinds,
+                     "levels", levels);
 }
 
 struct error *

@@ -35,6 +35,7 @@ DOMAIN, LIST = replication_test.DOMAIN, replication_test.LIST
 LIFE = 20 * 365 * 86400
 SIGNALS = 3
 MORE = "more"
+LARGE = bytes(range(256)) * 16  # is in the store in another way than small things
 SETTING = [
     ("admin", "config", verb, "--name", "history.workflowIDExternalRPS")
     for verb in ("update", "get")
@@ -70,12 +71,13 @@ def respond(side, task, **decision):
 # ---- making ----
 
 
-def schedule_activity(activity_id):
+def schedule_activity(activity_id, data=b""):
     long = duration_pb2.Duration(seconds=LIFE)
     return decision_pb2.ScheduleActivityTaskDecisionAttributes(
         activity_id=activity_id,
         activity_type=common_pb2.ActivityType(name="work"),
         task_list=tasklist_pb2.TaskList(name=LIST),
+        input=common_pb2.Payload(data=data),
         schedule_to_close_timeout=long,
         schedule_to_start_timeout=long,
         start_to_close_timeout=long,
@@ -98,8 +100,8 @@ def poll(side, task_list):
 
 
 def fill_more(cli, side):
-    """A run with an activity that a worker has, one with an activity that waits, one with a child;
-    settings, a schedule, and something to search for."""
+    """A run with an activity that a worker has, one with an activity that waits with a large input,
+    one with a child; settings, a schedule, and something to search for."""
     start(side, "busy", MORE)
     respond(
         side,
@@ -117,7 +119,7 @@ def fill_more(cli, side):
     respond(
         side,
         poll(side, MORE),
-        schedule_activity_task_decision_attributes=schedule_activity("waiting"),
+        schedule_activity_task_decision_attributes=schedule_activity("waiting", LARGE),
     )
     start(side, "parent", MORE)
     child = decision_pb2.StartChildWorkflowExecutionDecisionAttributes(
@@ -173,14 +175,16 @@ def fill(side):
 
 
 def make(binary, archive):
-    """Killed, so that what is only in the log of the store is read by the next one, too."""
+    """Stopped in between, so that files have what is in them only then, and killed in the end, so
+    that what is only in the log of the store is read by the next one, too."""
     with tempfile.TemporaryDirectory() as folder:
         data = pathlib.Path(folder) / "data"
         with support.Server(binary, data) as server:
-            side = replication_test.Side(server)
             register(server)
-            fill_more(Cli(binary, server.grpc, DOMAIN), side)
-            fill(side)
+            fill_more(Cli(binary, server.grpc, DOMAIN), replication_test.Side(server))
+            server.stop()
+        with support.Server(binary, data) as server:
+            fill(replication_test.Side(server))
             server.kill()
         with tarfile.open(archive, "w:xz") as tar:
             tar.add(data, "data")
@@ -223,6 +227,12 @@ def check_more(cli, side):
     )
     task = poll_activity(side)
     assert task.activity_id == "waiting", task
+    inputs = [  # older ones had none
+        event.activity_task_scheduled_event_attributes.input.data
+        for event in side.history("waits")
+        if event.HasField("activity_task_scheduled_event_attributes")
+    ]
+    assert [task.input.data] == inputs and inputs[0] in (b"", LARGE), task
     side.workers.RespondActivityTaskCompleted(
         worker_api.RespondActivityTaskCompletedRequest(task_token=task.task_token),
         timeout=support.LIMIT,

@@ -209,6 +209,7 @@ committer_write(struct rocks *rocks, char **failure)
         return false;
     size_t size;
     rocksdb_writebatch_data(rocks->committer.batch, &size);
+    rocks->committer.unlooked += size;
     runway_begin(rocks, size);
     rocksdb_write(rocks->tables.db, rocks->committer.durable, rocks->committer.batch, failure);
     runway_end(rocks);
@@ -313,6 +314,7 @@ committer_drain(void *context, struct list *letters)
         answered = count_group(rocks, &group);
         commit_answer_all(&group);
         ledger_tidy(rocks);
+        large_tidy(rocks);
     }
     await_answered(rocks, answered);
 }

@@ -240,6 +240,9 @@ struct rocks {
         bool has_settled;           /* the batch has the rest of the old generation */
         bool has_filled_all;        /* the last write left no family a memtable with room */
         size_t runway;              /* see runway.c: zeros that lie ahead in the log, about */
+        size_t unlooked;            /* bytes written since large.c looked at its files */
+        bool is_moving;             /* compaction moves values out of the oldest of them */
+        uint64_t files_then;        /* how many there were when it was told so */
         struct gathering gathering;
         int64_t taken; /* by the last group */
     } committer;
@@ -266,6 +269,22 @@ const char *committer_failure(const struct store *store);
  * least. Durable on return; only before the store is given to anybody. Blocks. */
 must_use struct error *committer_raise_guards(struct rocks *rocks, uint32_t shard_count,
                                               uint64_t least, struct arena *arena);
+
+/* large.c: values in files of their own */
+#define LARGE_BYTES 2048 /* of a value that is large */
+struct large_facts {
+    uint64_t files, bytes;
+    uint64_t dead; /* bytes that nothing leads to */
+};
+/* Sets what a family needs for it. */
+void large_set_up(struct setup *setup, rocksdb_options_t *options);
+struct large_facts large_count(const struct tables *tables);
+/* Are the files in the folder? RocksDB would say so when one is read. Blocks. Errors: ERR_CORRUPT,
+ * ERR_IO. */
+must_use struct error *large_judge(const struct tables *tables, const char *database,
+                                   struct arena *arena);
+/* Room of dead values may be wanted back. Only on the committer's thread. Blocks, rarely. */
+void large_tidy(struct rocks *rocks);
 
 /* runway.c: zeros ahead of the log. A group of so many bytes is going to be written, and was. Only
  * on the committer's thread. The first blocks. */

@@ -184,6 +184,18 @@ inspect_levels(struct inspection *inspection, unsigned family)
     rocksdb_column_family_metadata_destroy(facts);
 }
 
+/* Values that lie in files of their own. */
+static struct error *
+inspect_large(struct inspection *inspection)
+{
+    struct rocks_info *info = &inspection->result->info;
+    struct large_facts facts = large_count(&inspection->tables);
+    info->large_files = facts.files;
+    info->large_bytes = facts.bytes;
+    info->large_dead_bytes = facts.dead;
+    return large_judge(&inspection->tables, inspection->folder->database, inspection->arena);
+}
+
 static void
 info_init(struct inspection *inspection)
 {
@@ -229,9 +241,8 @@ inspect_logs(struct inspection *inspection)
 
 /* The server would not open it either. */
 static void
-refuse(struct inspection *inspection, char *failure, const char *doing)
+refuse(struct inspection *inspection, struct error *err)
 {
-    struct error *err = setup_error(inspection->arena, failure, doing);
     if (inspection->is_check)
         complain(inspection, "%s", err->message);
     else
@@ -250,12 +261,15 @@ inspect(void *argument)
     inspection->tables.db = setup_open(&inspection->setup, inspection->folder->database, true,
                                        inspection->tables.family, &failure);
     if (failure != NULL) {
-        refuse(inspection, failure, "open the database");
+        refuse(inspection, setup_error(inspection->arena, failure, "open the database"));
         return;
     }
+    struct error *err = inspect_large(inspection);
+    if (err != NULL)
+        refuse(inspection, err);
     bool is_whole = ledger_replay(&inspection->tables, inspection->fresh, NULL, NULL, &failure);
     if (!is_whole)
-        refuse(inspection, failure, "read the ledger");
+        refuse(inspection, setup_error(inspection->arena, failure, "read the ledger"));
     inspection->result->info.sequence = rocksdb_get_latest_sequence_number(inspection->tables.db);
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
         inspect_levels(inspection, family);

@@ -35,7 +35,6 @@
 #include "store/rocks/inside.h"
 
 #define ENTRY_HEAD   16
-#define LARGE_BYTES  2048
 #define KEY_BYTES    8
 #define SETTLE_LEAST (16U << 10) /* bytes that a group takes along at the least */
 #define SETTLE_CHUNK (1U << 20)  /* when nobody waits for a group */

@@ -76,6 +76,15 @@ open_log(struct opening *opening)
 }
 
 static void
+close_database(void *argument)
+{
+    struct rocks *rocks = argument;
+    for (unsigned family = 0; family < FAMILY_COUNT; family++)
+        rocksdb_column_family_handle_destroy(rocks->tables.family[family]);
+    rocksdb_close(rocks->tables.db);
+}
+
+static void
 open_database(void *argument)
 {
     struct opening *opening = argument;
@@ -91,8 +100,13 @@ open_database(void *argument)
     char *failure = NULL;
     rocks->tables.db =
         setup_open(&rocks->setup, rocks->folder->database, false, rocks->tables.family, &failure);
-    if (failure != NULL)
+    if (failure != NULL) {
         opening->err = setup_error(opening->arena, failure, "open the database");
+        return;
+    }
+    opening->err = large_judge(&rocks->tables, rocks->folder->database, opening->arena);
+    if (opening->err != NULL)
+        close_database(rocks);
 }
 
 static void
@@ -113,15 +127,6 @@ settle_ledger(void *argument)
     if (!ledger_replay(&rocks->tables, rocks->fresh, note_number, rocks, &failure) ||
         !ledger_settle_all(rocks, &failure))
         opening->err = setup_error(opening->arena, failure, "settle the ledger");
-}
-
-static void
-close_database(void *argument)
-{
-    struct rocks *rocks = argument;
-    for (unsigned family = 0; family < FAMILY_COUNT; family++)
-        rocksdb_column_family_handle_destroy(rocks->tables.family[family]);
-    rocksdb_close(rocks->tables.db);
 }
 
 static void
@@ -358,7 +363,8 @@ rocks_stats(const struct store *store, struct rocks_stats *stats)
         .cold_reads = counter_value(rocks->metrics.cold_reads),
         .queue_bytes = atomic_load(&store->queued_bytes),
         .group_ns_max = gauge_value(rocks->metrics.group_ns_max),
-        .disk_bytes = sum_property(rocks, "rocksdb.live-sst-files-size"),
+        .disk_bytes =
+            sum_property(rocks, "rocksdb.live-sst-files-size") + large_count(&rocks->tables).bytes,
         .memtable_bytes = sum_property(rocks, "rocksdb.cur-size-all-mem-tables"),
     };
 }

@@ -47,7 +47,7 @@ struct rocks_stats {
     uint64_t cold_reads;     /* reads that had to go to a thread */
     uint64_t queue_bytes;    /* of commits that wait now */
     int64_t group_ns_max;    /* the longest write and sync of a group: the worst pause */
-    uint64_t disk_bytes;     /* of live table files */
+    uint64_t disk_bytes;     /* of live files with tables and large values */
     uint64_t memtable_bytes; /* in memory now */
 };
 /* Never yields; any loop. */
@@ -102,7 +102,9 @@ struct rocks_info {
     uint64_t torn_bytes; /* of a last write that never finished: the next start sets it aside */
     const char *note;    /* that in a sentence, for people; NULL: none */
     uint64_t table_files, table_bytes;
-    uint64_t sequence; /* writes since the beginning */
+    uint64_t large_files, large_bytes; /* with values that are in no table */
+    uint64_t large_dead_bytes;         /* of these: whose rows are gone */
+    uint64_t sequence;                 /* writes since the beginning */
     struct rocks_level *levels;
     size_t level_count;
     struct rocks_kind_count *kinds; /* in order of their numbers, guards first */

@@ -290,6 +290,23 @@ TEST(rocks_damage, a_cut_table_refuses_to_open)
     expect_closed(&trial, ERR_CORRUPT, ".sst");
 }
 
+/* RocksDB itself would say so when a row is read whose value was in it. */
+TEST(rocks_damage, a_missing_file_of_large_values_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    unlink(find_file(&trial, ".blob"));
+    expect_closed(&trial, ERR_CORRUPT, "files with large values");
+}
+
+TEST(rocks_damage, a_cut_file_of_large_values_refuses_to_open)
+{
+    struct trial trial;
+    make_victim(&trial, 3000);
+    cut_file(find_file(&trial, ".blob"), 100);
+    expect_closed(&trial, ERR_CORRUPT, "files with large values");
+}
+
 /* Whoever deletes the database, or the file it begins with, does not get an empty store instead. */
 TEST(rocks_damage, a_database_that_is_gone_is_not_made_anew)
 {
@@ -468,6 +485,42 @@ run_bad_ledger(struct place *place)
 TEST(rocks_damage, a_row_of_the_ledger_that_is_none_refuses_to_open)
 {
     place_run(run_bad_ledger);
+}
+
+static void
+run_large_flip(struct place *place)
+{
+    struct store *store = place_open(place);
+    uint8_t bytes[10000];
+    memset(bytes, 'x', sizeof bytes);
+    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    batch_put(batch, ROW_HISTORY, place_key(place, 1), slice_of(bytes, sizeof bytes));
+    batch_put(batch, ROW_HISTORY, place_key(place, 2), slice_of(bytes, sizeof bytes));
+    EXPECT_OK(store_commit(store, batch, 0, place->arena));
+    store_close(store);
+    char *file = place_find_file(place->arena, place->data, ".blob");
+    flip_byte(file, size_of(file) * 3 / 4);
+
+    struct rocks_check result;
+    EXPECT_OK(rocks_check(place->data, place->arena, &result));
+    EXPECT_EQ(result.problems, 1);
+    EXPECT(strstr(result.sentence[0], "cannot be read to its end") != NULL);
+    EXPECT(result.info.large_files == 1 && (long)result.info.large_bytes == size_of(file));
+    store = place_open(place);
+    bool found;
+    struct slice value;
+    EXPECT_OK(store_get(store, PARTITION_OF_SHARD(1), ROW_HISTORY, place_key(place, 1),
+                        place->arena, &found, &value));
+    EXPECT(slice_equal(value, slice_of(bytes, sizeof bytes)));
+    EXPECT_KIND(store_get(store, PARTITION_OF_SHARD(1), ROW_HISTORY, place_key(place, 2),
+                          place->arena, &found, &value),
+                ERR_CORRUPT);
+    store_close(store);
+}
+
+TEST(rocks_damage, a_flipped_byte_in_a_large_value_is_found)
+{
+    place_run(run_large_flip);
 }
 
 /* The rows of a range delete are looked for before it is written: a block that cannot be read fails
