@@ -39,7 +39,7 @@ workflow_choose_start(struct workflow_entry *entry, unsigned number)
     if (entry->start != START_LATER_SIGNALED)
         return;
     entry->start_request_id[0] = 'a'; /* is that of no other signal */
-    entry->plan.runs = 0;
+    entry->plan.runs = entry->plan.failures = entry->plan.fires = 0;
     entry->plan.signals = entry->plan.signals == 0 ? 1 : entry->plan.signals;
     entry->reset_after = UINT_MAX;
     entry->is_heavy = false;
