@@ -229,6 +229,19 @@ TEST(run_store, many_pending_rows_are_all_read)
 
 /* ---- inputs that are in their events alone ---- */
 
+/* A run whose first decision a worker has, in a store. */
+static void
+open_deciding(struct place *place, struct sample *sample, uint64_t *guard)
+{
+    sample_open(sample, 1);
+    place_open(place);
+    sample_begin(sample);
+    sample_started(sample, 0);
+    sample_decision_scheduled(sample);
+    sample_decision_started(sample);
+    commit_step(place, sample, guard);
+}
+
 /* A decision completes and schedules so many activities, each with an input of so many bytes. */
 static void
 schedule_activities(struct place *place, struct sample *sample, uint64_t *guard, int count,
@@ -266,13 +279,7 @@ large_inputs(void *argument)
     struct sample sample;
     struct place place;
     uint64_t guard = 0;
-    sample_open(&sample, 1);
-    place_open(&place);
-    sample_begin(&sample);
-    sample_started(&sample, 0);
-    sample_decision_scheduled(&sample);
-    sample_decision_started(&sample);
-    commit_step(&place, &sample, &guard);
+    open_deciding(&place, &sample, &guard);
     schedule_activities(&place, &sample, &guard, 3, 600);
     expect_loaded(&place, &sample);
     schedule_activities(&place, &sample, &guard, 2, 5);
@@ -311,13 +318,7 @@ history_gone(void *argument)
     struct place place;
     uint64_t guard = 0;
     struct run *loaded = NULL;
-    sample_open(&sample, 1);
-    place_open(&place);
-    sample_begin(&sample);
-    sample_started(&sample, 0);
-    sample_decision_scheduled(&sample);
-    sample_decision_started(&sample);
-    commit_step(&place, &sample, &guard);
+    open_deciding(&place, &sample, &guard);
     schedule_activities(&place, &sample, &guard, 1, 600);
     delete_history(&place, &sample, guard);
     struct error *err = run_load(place.store, SHARD, &key, sample.arena, &loaded);

@@ -161,10 +161,8 @@ static bool
 may_all_be_full(const struct rocks *rocks)
 {
     for (unsigned family = 0; family < FAMILY_COUNT; family++) {
-        uint64_t bytes = 0;
-        int failed = rocksdb_property_int_cf(rocks->tables.db, rocks->tables.family[family],
-                                             "rocksdb.cur-size-active-mem-table", &bytes);
-        check(failed == 0);
+        uint64_t bytes =
+            tables_property(&rocks->tables, family, "rocksdb.cur-size-active-mem-table");
         if (bytes < rocks->setup.memtable_bytes / 8 * 7)
             return false;
     }

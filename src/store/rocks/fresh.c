@@ -92,19 +92,29 @@ is_put_once(unsigned kind)
     return kind != LAYOUT_GUARD && row_facts(kind)->life != ROW_MANY;
 }
 
-void
-fresh_put(struct fresh *fresh, const struct fresh_place *place, struct slice value)
+/* The row of that place in the new generation, and where it stands; made if there is none. */
+static struct fresh_entry *
+find_or_add(struct fresh *fresh, const struct fresh_place *place, bool is_below,
+            struct shelf **shelf, size_t *index)
 {
     struct generation *generation = fresh->new;
     uint8_t room[PREFIX_ROOM];
-    struct slice prefix = place_prefix(place, room, generation->arena);
-    struct shelf *shelf = shelf_make(generation, prefix);
+    *shelf = shelf_make(generation, place_prefix(place, room, generation->arena));
+    struct fresh_entry *entry = shelf_find(*shelf, place->key, index);
+    if (entry != NULL)
+        return entry;
+    entry = shelf_insert(generation, *shelf, *index, place->key);
+    entry->is_below = is_below;
+    return entry;
+}
+
+void
+fresh_put(struct fresh *fresh, const struct fresh_place *place, struct slice value)
+{
+    struct shelf *shelf;
     size_t index;
-    struct fresh_entry *entry = shelf_find(shelf, place->key, &index);
-    if (entry == NULL) {
-        entry = shelf_insert(generation, shelf, index, place->key);
-        entry->is_below = generation->is_replay || !is_put_once(place->kind);
-    }
+    bool is_below = fresh->new->is_replay || !is_put_once(place->kind);
+    struct fresh_entry *entry = find_or_add(fresh, place, is_below, &shelf, &index);
     entry->value = value.data;
     entry->value_length = (uint32_t)value.length;
     entry->is_gone = false;
@@ -125,16 +135,9 @@ entry_delete(struct fresh_entry *entry)
 void
 fresh_delete(struct fresh *fresh, const struct fresh_place *place)
 {
-    struct generation *generation = fresh->new;
-    uint8_t room[PREFIX_ROOM];
-    struct slice prefix = place_prefix(place, room, generation->arena);
-    struct shelf *shelf = shelf_make(generation, prefix);
+    struct shelf *shelf;
     size_t index;
-    struct fresh_entry *entry = shelf_find(shelf, place->key, &index);
-    if (entry == NULL) {
-        entry = shelf_insert(generation, shelf, index, place->key);
-        entry->is_below = true;
-    }
+    struct fresh_entry *entry = find_or_add(fresh, place, true, &shelf, &index);
     if (!entry_delete(entry))
         shelf_remove(shelf, index, 1);
 }

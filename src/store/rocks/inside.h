@@ -208,6 +208,8 @@ struct tables {
     rocksdb_t *db;
     rocksdb_column_family_handle_t *family[FAMILY_COUNT];
 };
+/* A number that RocksDB tells of a family (setup.c); it must know the name. */
+uint64_t tables_property(const struct tables *tables, unsigned family, const char *name);
 
 struct rocks {
     struct store store; /* first: a store is one of these */

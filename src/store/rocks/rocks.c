@@ -340,13 +340,8 @@ static uint64_t
 sum_property(const struct rocks *rocks, const char *name)
 {
     uint64_t sum = 0;
-    for (unsigned family = 0; family < FAMILY_COUNT; family++) {
-        uint64_t number = 0;
-        int failed =
-            rocksdb_property_int_cf(rocks->tables.db, rocks->tables.family[family], name, &number);
-        check_that(failed == 0, "no property %s", name);
-        sum += number;
-    }
+    for (unsigned family = 0; family < FAMILY_COUNT; family++)
+        sum += tables_property(&rocks->tables, family, name);
     return sum;
 }
 

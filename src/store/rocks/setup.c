@@ -231,6 +231,15 @@ setup_open(const struct setup *setup, const char *database, bool is_inspection,
                                         family, failure);
 }
 
+uint64_t
+tables_property(const struct tables *tables, unsigned family, const char *name)
+{
+    uint64_t number = 0;
+    int failed = rocksdb_property_int_cf(tables->db, tables->family[family], name, &number);
+    check_that(failed == 0, "no property %s", name);
+    return number;
+}
+
 struct error *
 setup_oldest_log(const char *database, struct arena *arena, uint64_t *number)
 {
