@@ -59,10 +59,19 @@ sites_reopen(struct sites *sites, int index)
 }
 
 void
+sites_restart(struct sites *sites)
+{
+    sites->arena = arena_new(0);
+    sites->dynamic = dynamic_new(NULL);
+    sites->metrics = metrics_new();
+    for (int i = 0; i < 2; i++)
+        site_open(sites, &sites->site[i]);
+}
+
+void
 sites_open(struct sites *sites)
 {
-    *sites = (struct sites){
-        .arena = arena_new(0), .dynamic = dynamic_new(NULL), .metrics = metrics_new()};
+    *sites = (struct sites){0};
     for (int i = 0; i < 2; i++) {
         struct site *site = &sites->site[i];
         site->base = memory_base_new(0);
@@ -71,8 +80,8 @@ sites_open(struct sites *sites)
                                              .primary = &sites_clusters[EAST],
                                              .clusters = sites_clusters,
                                              .count = SITES_CLUSTERS};
-        site_open(sites, site);
     }
+    sites_restart(sites);
 }
 
 void

@@ -33,6 +33,14 @@ extern const struct cluster sites_clusters[SITES_CLUSTERS];
 void sites_run(unsigned loops, void (*test)(struct sites *sites));
 /* The same in a simulated world (sites_sim.c). */
 void sites_play(void (*test)(struct sites *sites));
+/* The same, and the host crashes right after west wrote a row for which is_last() holds, whatever
+ * else is under way: `before` never returns. It starts again on what its stores have, for `after`.
+ */
+void sites_play_crash(void (*before)(struct sites *sites),
+                      bool (*is_last)(enum row_kind kind, struct slice value, struct arena *arena),
+                      void (*after)(struct sites *sites));
+/* Opens both on what their stores have: those that crashed. */
+void sites_restart(struct sites *sites);
 void sites_open(struct sites *sites);
 void sites_close(struct sites *sites);
 /* Another host of a cluster, on the same store, that looks for what others write. */

@@ -9,16 +9,37 @@
 struct scene {
     struct host *host;
     void (*test)(struct sites *sites);
+    bool (*is_last)(enum row_kind kind, struct slice value, struct arena *arena);
+    struct sites sites; /* outlives a crash of the host, though not what is in its memory */
+    bool has_crashed;
+    bool has_last; /* that row is durable */
 };
+
+/* Of a commit of west that became durable. */
+static void
+see_row(void *context, struct partition partition, enum row_kind kind, struct slice key,
+        struct slice value)
+{
+    struct scene *scene = context;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    (void)partition;
+    (void)key;
+    if (scene->is_last != NULL && !scene->has_last)
+        scene->has_last = scene->is_last(kind, value, arena);
+}
 
 static void
 run_fiber(void *argument)
 {
     struct scene *scene = argument;
-    struct sites sites;
-    sites_open(&sites);
-    scene->test(&sites);
-    sites_close(&sites);
+    struct sites *sites = &scene->sites;
+    if (scene->has_crashed)
+        sites_restart(sites);
+    else
+        sites_open(sites);
+    memory_base_watch(sites->site[WEST].base, (struct memory_watch){see_row, scene});
+    scene->test(sites);
+    sites_close(sites);
 }
 
 static bool
@@ -28,13 +49,54 @@ is_over(void *context)
     return !host_is_running(scene->host);
 }
 
+static bool
+has_last(void *context)
+{
+    const struct scene *scene = context;
+    return scene->has_last || is_over(context);
+}
+
+static void
+crash(struct scene *scene)
+{
+    uint64_t handles[2];
+    for (int i = 0; i < 2; i++)
+        handles[i] = memory_handle(scene->sites.site[i].store);
+    host_crash(scene->host);
+    for (int i = 0; i < 2; i++)
+        memory_crash(scene->sites.site[i].base, handles[i]);
+    scene->has_crashed = true;
+}
+
+static void
+play_to_end(struct world *world, struct scene *scene)
+{
+    host_start(scene->host, run_fiber, scene);
+    EXPECT(world_run_until(world, is_over, scene, LIMIT));
+    EXPECT_EQ(host_heap_blocks(scene->host), 0);
+    world_free(world);
+}
+
 void
 sites_play(void (*test)(struct sites *sites))
 {
     struct world *world = world_new(.seed = test_seed(0));
     struct scene scene = {.host = world_add_host(world, "server", 2), .test = test};
+    play_to_end(world, &scene);
+}
+
+void
+sites_play_crash(void (*before)(struct sites *sites),
+                 bool (*is_last)(enum row_kind kind, struct slice value, struct arena *arena),
+                 void (*after)(struct sites *sites))
+{
+    struct world *world = world_new(.seed = test_seed(0));
+    struct scene scene = {
+        .host = world_add_host(world, "server", 2), .test = before, .is_last = is_last};
     host_start(scene.host, run_fiber, &scene);
-    EXPECT(world_run_until(world, is_over, &scene, LIMIT));
-    EXPECT_EQ(host_heap_blocks(scene.host), 0);
-    world_free(world);
+    EXPECT(world_run_until(world, has_last, &scene, LIMIT));
+    EXPECT(scene.has_last && !is_over(&scene));
+    crash(&scene);
+    scene.test = after;
+    play_to_end(world, &scene);
 }
