@@ -204,6 +204,8 @@ api_get_async_configuration(struct rpc_call *call)
     if (domain == NULL)
         return domain_error_unknown(request->domain, call->arena);
     response->configuration = show_domain(domain, call->arena)->async_workflow_config;
+    if (domain->record->domain->async_workflow_config == NULL)
+        response->configuration->enabled = true; /* no queue has to be set up for it */
     return NULL;
 }
 

@@ -134,16 +134,18 @@ api_signal_with_start(struct rpc_call *call)
 /* --- later ---------------------------------------------------------------------------------------
  */
 
-/* Does the domain take requests that are done later? Which queue it names does not matter: they all
- * are ours. */
+/* May requests of the domain be done later? No queue has to be set up for them here, so they may
+ * unless the domain's configuration switches them off; which queue it names does not matter. */
 static struct error *
 check_queue(const struct call_domain *domain, struct arena *arena)
 {
     const API(AsyncWorkflowConfiguration) *queue =
         domain->domain->record->domain->async_workflow_config;
-    if (queue != NULL && queue->enabled)
+    if (queue == NULL || queue->enabled)
         return NULL;
-    return error_new(arena, ERR_BAD_REQUEST, "async workflow is not enabled for domain %s",
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "async workflow is not enabled for domain %s: its configuration switches it "
+                     "off; 'cadenza admin async-wf-queue update' changes that",
                      domain->name);
 }
 

@@ -29,6 +29,10 @@ struct abroad_port {
     struct error *(*send)(void *context, const char *cluster,
                           const STORE_API(RunErrandRequest) *request, struct arena *arena,
                           STORE_API(RunErrandResponse) **response);
+    /* Asks for an accepted start by the calls that every Cadence has, for a cluster that does not
+     * know the other one (ERR_UNIMPLEMENTED). */
+    struct error *(*start)(void *context, const char *cluster, const STORED(TransferRow) *row,
+                           struct arena *arena);
     void *context;
 };
 

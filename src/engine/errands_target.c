@@ -263,6 +263,11 @@ errand_follow(struct errand_walk *walk, struct errand_wish *wish, struct error *
     STORE_API(RunErrandResponse) *response = NULL;
     struct error *err =
         port->send(port->context, cluster, make_request(wish, walk->arena), walk->arena, &response);
+    if (err != NULL && err->kind == ERR_UNIMPLEMENTED && wish->kind == ERRAND_REQUEST) {
+        mark("accepted_sent_to_cadence");
+        return port->start(port->context, cluster, (const STORED(TransferRow) *)wish->body,
+                           walk->arena);
+    }
     wish->is_abroad = err == NULL || errand_is_void(err);
     if (err == NULL)
         wish->answer = (struct start_answer){response->run_id, response->is_new};

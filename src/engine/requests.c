@@ -5,12 +5,11 @@
  * twice, because its caller heard nothing the first time, is known by its request id like any other
  * repeat.
  *
- * What the run that is there does not allow is dropped, since nobody waits for an answer. While the
- * domain is active in another cluster the request is held, unless it is active in several: then it
- * is done in the cluster of the workflow. A domain that is not known may only not
- * have been heard of yet. */
+ * What the run that is there does not allow is dropped, since nobody waits for an answer. A request
+ * whose workflow is active in another cluster is sent there, and again until that cluster has
+ * answered; so it does not matter where it was accepted, or whether the domain has moved since. A
+ * domain that is not known may only not have been heard of yet. */
 #include "base/check.h"
-#include "domain/active.h"
 #include "engine/inside.h"
 #include "fiber/clock.h"
 #include "fiber/mark.h"
@@ -120,20 +119,17 @@ tell_refused(const struct errand_walk *walk, const struct start_command *command
              log_text("request-id", command->request->request_id), log_error(err));
 }
 
-/* Where the workflow is active elsewhere: of a domain that is active in several clusters it may
- * never be here, so the request goes there, where a repeat is known by its id. Else it is held. */
+/* The workflow is active in another cluster, which is asked; it knows a repeat by its request id.
+ * The row stays until that cluster has answered, or the workflow is active here. */
 static struct error *
 follow_home(struct errand_walk *walk, struct error *refusal)
 {
     const STORED(TransferRow) *row = walk->errand->transfer;
-    const struct domain *domain = domains_find_id(walk->engine->options.domains, row->domain_id);
     struct errand_wish wish = {.kind = ERRAND_REQUEST,
                                .target = {row->domain_id, row->workflow_id, ""},
                                .body = &row->base};
-    if (domain != NULL && domain_is_active_active(domain))
-        return errand_follow(walk, &wish, refusal);
-    mark("accepted_held");
-    return refusal;
+    mark("accepted_elsewhere");
+    return errand_follow(walk, &wish, refusal);
 }
 
 struct error *

@@ -1,6 +1,7 @@
 /* liar.c - see liar.h. */
 #include "sim/liar.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cadenza/admin/v1/service.pb-c.h"
@@ -182,7 +183,35 @@ lie_ended(struct rpc_call *call)
 {
     struct liar *liar = call->door;
     liar->errands++;
+    if (liar->is_cadence)
+        return error_new(call->arena, ERR_UNIMPLEMENTED, "unknown method");
     return error_new(call->arena, ERR_ALREADY_COMPLETED, "workflow execution already completed");
+}
+
+static void
+note_start(struct liar *liar, const API(StartWorkflowExecutionRequest) *request)
+{
+    snprintf(liar->request_id, sizeof liar->request_id, "%s", request->request_id);
+    liar->starts++;
+}
+
+static struct error *
+lie_started(struct rpc_call *call)
+{
+    note_start(call->door, (const API(StartWorkflowExecutionRequest) *)call->request);
+    ((API(StartWorkflowExecutionResponse) *)call->response)->run_id = UNKNOWN_RUN;
+    return NULL;
+}
+
+static struct error *
+lie_signaled(struct rpc_call *call)
+{
+    const API(SignalWithStartWorkflowExecutionRequest) *request =
+        (const API(SignalWithStartWorkflowExecutionRequest) *)call->request;
+    note_start(call->door, request->start_request);
+    ((struct liar *)call->door)->signals++;
+    ((API(SignalWithStartWorkflowExecutionResponse) *)call->response)->run_id = UNKNOWN_RUN;
+    return NULL;
 }
 
 static const struct rpc_method lies[] = {
@@ -192,6 +221,8 @@ static const struct rpc_method lies[] = {
     {"/cadenza.admin.v1.ReplicationAPI/ListRuns", lie_runs},
     {"/cadenza.admin.v1.ReplicationAPI/RunErrand", lie_ended},
     {"/uber.cadence.api.v1.DomainAPI/DescribeDomain", lie_describe},
+    {"/uber.cadence.api.v1.WorkflowAPI/StartWorkflowExecution", lie_started},
+    {"/uber.cadence.api.v1.WorkflowAPI/SignalWithStartWorkflowExecution", lie_signaled},
     {NULL, NULL},
 };
 

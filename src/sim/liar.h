@@ -29,9 +29,12 @@ struct liar {
     /* What is told of any run's history; NULL: there is none. */
     API(HistoryEvent) **history;
     size_t history_count;
-    bool is_away;     /* cannot be asked for histories */
-    bool refuses;     /* says that such a request makes no sense */
-    unsigned errands; /* how often it was asked for something: all that is asked for has ended */
+    bool is_away;        /* cannot be asked for histories */
+    bool refuses;        /* says that such a request makes no sense */
+    unsigned errands;    /* how often it was asked for something: all that is asked for has ended */
+    bool is_cadence;     /* knows none of the methods that only cadenza has */
+    char request_id[64]; /* of the last start */
+    unsigned starts, signals; /* that were asked for; signals: of those, with one */
     /* Every shard that is asked for has the marker of this failover, behind all else; 0: none. */
     int64_t marker_version;
     const char *domain_id;

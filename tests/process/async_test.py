@@ -25,7 +25,9 @@ def run_cadence(server, *words):
 
 
 def open_domain(server):
+    """Where asynchronous starts were off, and are switched on."""
     run_cadence(server, "domain", "register", "--global_domain", "false")
+    run_cadence(server, "admin", "async-wf-queue", "update", "--json", '{"Enabled": false}')
     queue = json.dumps({"PredefinedQueueName": "queue1", "Enabled": True})
     run_cadence(server, "admin", "async-wf-queue", "update", "--json", queue)
 
