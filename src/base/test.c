@@ -7,6 +7,7 @@
  */
 #include "base/test.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,8 +19,10 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/test_seeds.h"
 
 #define SEEDS_DEFAULT 4
+#define EXIT_USAGE    2
 
 enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED, OUTCOME_COUNT };
 
@@ -30,14 +33,11 @@ static struct {
     jmp_buf back;
     uintptr_t stack_low, stack_high; /* of the thread that runs the tests */
     int counts[OUTCOME_COUNT];
-    const char *filter; /* substring of "suite: title", or NULL */
-    int seed_count;
-    bool has_first_seed; /* they are this one and those behind it */
-    uint64_t first_seed;
-    uint64_t seed_base; /* else: the changing half begins here */
-    bool has_drawn;     /* the current test asked for a seed ... */
-    uint64_t drawn;     /* ... this one, last */
+    const char *filter;   /* substring of "suite: title", or NULL */
+    bool has_asked_seeds; /* --seeds=N was given */
 } harness;
+
+struct test_seeds test_seeds;
 
 void
 test_register(struct test *test)
@@ -49,27 +49,6 @@ test_register(struct test *test)
 }
 
 /* ---- seeds ---- */
-
-int
-test_seed_count(void)
-{
-    return harness.seed_count;
-}
-
-uint64_t
-test_seed(int index)
-{
-    check(index >= 0 && index < test_seed_count());
-    int fixed = (harness.seed_count + 1) / 2;
-    uint64_t seed = (uint64_t)index + 1;
-    if (harness.has_first_seed)
-        seed = harness.first_seed + (uint64_t)index;
-    else if (index >= fixed)
-        seed = harness.seed_base + (uint64_t)(index - fixed);
-    harness.has_drawn = true;
-    harness.drawn = seed;
-    return seed;
-}
 
 /* FNV-1a, cut to 32 bits: short enough to be typed after --seed=. */
 static uint64_t
@@ -86,9 +65,9 @@ seeds_prepare(void)
 {
     const char *changing = getenv("CADENZA_SEED");
     if (changing != NULL && changing[0] != '\0')
-        harness.seed_base = hash_text(changing);
+        test_seeds.base = hash_text(changing);
     else
-        harness.seed_base = (uint64_t)(harness.seed_count + 1) / 2 + 1;
+        test_seeds.base = (uint64_t)(test_seeds.count + 1) / 2 + 1;
 }
 
 /* ---- failing ---- */
@@ -127,8 +106,8 @@ fail(const char *file, int line, const char *format, va_list arguments)
 {
     printf("  %s:%d: ", check_source_path(file), line);
     vprintf(format, arguments);
-    if (harness.has_drawn)
-        printf(" (--seed=%" PRIu64 ")", harness.drawn);
+    if (test_seeds.has_drawn)
+        printf(" (--seed=%" PRIu64 ")", test_seeds.drawn);
     putchar('\n');
     leave(OUTCOME_FAILED);
 }
@@ -205,16 +184,35 @@ stack_measure(void)
     check(is_on_test_stack());
 }
 
+static enum outcome
+run_once(const struct test *test)
+{
+    test_seeds.has_drawn = false;
+    int jumped = setjmp(harness.back);
+    if (jumped == 0)
+        test->run();
+    return jumped == 0 ? OUTCOME_PASSED : (enum outcome)(jumped - 1);
+}
+
+/* A test that took its first seed and did not ask how many there are plays one scenario: it is
+ * repeated for each of the seeds that --seeds=N asked for. */
+static bool
+has_next_round(void)
+{
+    return harness.has_asked_seeds && test_seeds.has_drawn && !test_seeds.is_counted &&
+           test_seeds.round + 1 < test_seeds.count;
+}
+
 static void
 run(const struct test *test)
 {
     static const char *const words[OUTCOME_COUNT] = {"ok", "FAILED", "skipped"};
     harness.current = test;
-    harness.has_drawn = false;
-    int jumped = setjmp(harness.back);
-    if (jumped == 0)
-        test->run();
-    enum outcome outcome = jumped == 0 ? OUTCOME_PASSED : (enum outcome)(jumped - 1);
+    test_seeds.is_counted = false;
+    test_seeds.round = 0;
+    enum outcome outcome = run_once(test);
+    for (; outcome == OUTCOME_PASSED && has_next_round(); outcome = run_once(test))
+        test_seeds.round++;
     harness.counts[outcome]++;
     print_line(words[outcome]);
 }
@@ -233,37 +231,73 @@ is_chosen(const struct test *test)
     return strstr(name, harness.filter) != NULL;
 }
 
+/* ---- arguments ---- */
+
+static void
+print_usage(FILE *to, const char *program)
+{
+    fprintf(
+        to,
+        "usage: %s [--seed=N] [--seeds=M] [TITLE]\n"
+        "  TITLE      runs only the tests that have it in \"suite: title\"\n"
+        "  --seed=N   the seed of tests that sample; with --seeds=M the M from N on\n"
+        "  --seeds=M  so many seeds; without --seed half of them are the same in each run, half\n"
+        "             change with the environment's CADENZA_SEED\n",
+        program);
+}
+
+no_return static void
+refuse(const char *program, const char *argument, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", argument, why);
+    print_usage(stderr, program);
+    exit(EXIT_USAGE);
+}
+
 /* The number after `name` in an argument such as --seed=7; false when it is another argument. */
 static bool
-read_number(const char *argument, const char *name, uint64_t *number)
+read_number(const char *program, const char *argument, const char *name, uint64_t *number)
 {
     size_t length = strlen(name);
     if (strncmp(argument, name, length) != 0)
         return false;
     char *end;
+    errno = 0;
     *number = strtoull(argument + length, &end, 0);
-    check_that(end != argument + length && *end == '\0', "%s is not a number", argument);
+    if (end == argument + length || *end != '\0' || errno != 0 || argument[length] == '-')
+        refuse(program, argument, "not a number");
     return true;
+}
+
+static void
+read_argument(const char *program, const char *argument)
+{
+    uint64_t number;
+    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+        print_usage(stdout, program);
+        exit(0);
+    } else if (read_number(program, argument, "--seed=", &number)) {
+        test_seeds.has_first = true;
+        test_seeds.first = number;
+    } else if (read_number(program, argument, "--seeds=", &number)) {
+        if (number == 0 || number > INT32_MAX)
+            refuse(program, argument, "not between 1 and 2147483647");
+        test_seeds.count = (int)number;
+        harness.has_asked_seeds = true;
+    } else if (argument[0] == '-') {
+        refuse(program, argument, "unknown option");
+    } else {
+        harness.filter = argument;
+    }
 }
 
 static void
 read_arguments(int count, char **arguments)
 {
-    for (int i = 1; i < count; i++) {
-        uint64_t number;
-        if (read_number(arguments[i], "--seed=", &number)) {
-            harness.has_first_seed = true;
-            harness.first_seed = number;
-        } else if (read_number(arguments[i], "--seeds=", &number)) {
-            check_that(number > 0 && number <= INT32_MAX, "%s", arguments[i]);
-            harness.seed_count = (int)number;
-        } else {
-            check_that(arguments[i][0] != '-', "unknown argument %s", arguments[i]);
-            harness.filter = arguments[i];
-        }
-    }
-    if (harness.seed_count == 0)
-        harness.seed_count = harness.has_first_seed ? 1 : SEEDS_DEFAULT;
+    for (int i = 1; i < count; i++)
+        read_argument(arguments[0], arguments[i]);
+    if (test_seeds.count == 0)
+        test_seeds.count = test_seeds.has_first ? 1 : SEEDS_DEFAULT;
 }
 
 int

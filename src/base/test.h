@@ -63,8 +63,11 @@ void test_expect_kind(const char *file, int line, const char *what, const struct
 
 /* The seeds of this run, for tests that sample: half fixed, half from the commit id (environment
  * CADENZA_SEED, set by `make test`); --seed=N gives just that one, with --seeds=M the M from it on.
- */
+ * A test goes through all of them, or takes test_seed(0) alone and does not ask for the count: then
+ * --seeds=M repeats it for each. */
 int test_seed_count(void);
 uint64_t test_seed(int index);
+/* The first, for a test that is not worth repeating: that a seed gives the same trace twice. */
+uint64_t test_one_seed(void);
 
 #endif

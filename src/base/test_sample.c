@@ -56,6 +56,18 @@ TEST(seeds, are_listed)
         printf("seed %llu\n", (unsigned long long)test_seed(i));
 }
 
+/* Plays one scenario, by the first seed. */
+TEST(scenario, of_one_seed)
+{
+    printf("scenario of %llu\n", (unsigned long long)test_seed(0));
+    EXPECT(test_seed(0) != 79);
+}
+
+TEST(scenario, that_is_played_once)
+{
+    printf("once by %llu\n", (unsigned long long)test_one_seed());
+}
+
 static void *
 fail_elsewhere(void *context)
 {

@@ -109,3 +109,35 @@ TEST(test, seeds_are_half_fixed_and_half_from_the_environment)
     EXPECT_EQ(run_sample("CADENZA_SEED=b", "seeds:"), 0);
     EXPECT(strcmp(first, output) != 0);
 }
+
+/* Else a portion of seeds would be one seed, for all tests that do not count. */
+TEST(test, a_scenario_of_one_seed_is_repeated_for_each_that_was_asked_for)
+{
+    EXPECT_EQ(run_sample("", "of_one_seed"), 0);
+    EXPECT_TEXT(output, "scenario of 1\nok scenario: of one seed\n"
+                        "1 passed, 0 failed, 0 skipped\n");
+    EXPECT_EQ(run_sample("", "of_one_seed --seed=7"), 0);
+    EXPECT(strncmp(output, "scenario of 7\nok", 16) == 0);
+    EXPECT_EQ(run_sample("", "of_one_seed --seed=7 --seeds=3"), 0);
+    EXPECT(strncmp(output, "scenario of 7\nscenario of 8\nscenario of 9\nok", 44) == 0);
+    EXPECT_EQ(run_sample("", "of_one_seed --seeds=2"), 0);
+    EXPECT(strncmp(output, "scenario of 1\nscenario of 2\nok", 30) == 0);
+    EXPECT_EQ(run_sample("", "of_one_seed --seed=77 --seeds=9"), 1);
+    EXPECT(says("(--seed=79)\n") && !says("scenario of 80"));
+    EXPECT_EQ(run_sample("", "played_once --seed=7 --seeds=3"), 0);
+    EXPECT(strncmp(output, "once by 7\nok", 12) == 0);
+}
+
+TEST(test, arguments_that_are_wrong_are_told_with_how_they_should_be)
+{
+    EXPECT_EQ(run_sample("", "--help"), 0);
+    EXPECT(says("usage: ") && says("--seeds=M") && !says("passed"));
+    EXPECT_EQ(run_sample("", "--sed=7"), 2);
+    EXPECT(strncmp(output, "--sed=7: unknown option\nusage: ", 31) == 0);
+    EXPECT_EQ(run_sample("", "--seed=x"), 2);
+    EXPECT(strncmp(output, "--seed=x: not a number\n", 23) == 0);
+    EXPECT_EQ(run_sample("", "--seed=-1"), 2);
+    EXPECT_EQ(run_sample("", "--seed=99999999999999999999"), 2);
+    EXPECT_EQ(run_sample("", "--seeds=0"), 2);
+    EXPECT(strncmp(output, "--seeds=0: not between 1 and", 28) == 0);
+}
