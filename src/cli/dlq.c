@@ -32,6 +32,8 @@ struct queue {
     } shards;
     const char *source;
     GOOGLE(Int64Value) *end;
+    int64_t applied;      /* by merging */
+    bool tells_no_number; /* a server that does not say how many it applied */
 };
 
 static struct error *
@@ -247,7 +249,7 @@ cli_dlq_read(struct cli_call *call)
 /* --- purge, merge ---- */
 
 static struct error *
-purge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
+purge_shard(struct cli_call *call, struct queue *queue, int32_t shard)
 {
     ADMIN(PurgeDLQMessagesRequest) *request =
         message_new(call->arena, ADMIN_TYPE(purge_dlqmessages_request));
@@ -260,7 +262,7 @@ purge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
 }
 
 static struct error *
-merge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
+merge_shard(struct cli_call *call, struct queue *queue, int32_t shard)
 {
     struct error *err = NULL;
     ADMIN(MergeDLQMessagesRequest) *request =
@@ -273,22 +275,25 @@ merge_shard(struct cli_call *call, const struct queue *queue, int32_t shard)
     do {
         ADMIN(MergeDLQMessagesResponse) *page = NULL;
         err = ASK(call, "MergeDLQMessages", request, merge_dlqmessages_response, &page);
-        if (err == NULL)
-            request->next_page_token = page->next_page_token;
-    } while (err == NULL && request->next_page_token.len > 0);
+        if (err != NULL)
+            break;
+        struct maybe_int64 applied = presence_read_int64(page->applied);
+        queue->applied += applied.is_set ? applied.value : 0;
+        queue->tells_no_number |= !applied.is_set;
+        request->next_page_token = page->next_page_token;
+    } while (request->next_page_token.len > 0);
     return err;
 }
 
 static struct error *
-each_shard(struct cli_call *call,
-           struct error *(*one)(struct cli_call *call, const struct queue *queue, int32_t shard))
+each_shard(struct cli_call *call, struct queue *queue,
+           struct error *(*one)(struct cli_call *call, struct queue *queue, int32_t shard))
 {
-    struct queue queue;
-    struct error *err = read_queue(call, &queue);
-    for (size_t i = 0; err == NULL && i < queue.shards.count; i++) {
-        err = one(call, &queue, queue.shards.items[i]);
-        if (err != NULL && queue.shards.count > 1)
-            err = error_wrap(err, "shard %d", (int)queue.shards.items[i]);
+    struct error *err = read_queue(call, queue);
+    for (size_t i = 0; err == NULL && i < queue->shards.count; i++) {
+        err = one(call, queue, queue->shards.items[i]);
+        if (err != NULL && queue->shards.count > 1)
+            err = error_wrap(err, "shard %d", (int)queue->shards.items[i]);
     }
     return err;
 }
@@ -296,7 +301,8 @@ each_shard(struct cli_call *call,
 struct error *
 cli_dlq_purge(struct cli_call *call)
 {
-    struct error *err = each_shard(call, purge_shard);
+    struct queue queue;
+    struct error *err = each_shard(call, &queue, purge_shard);
     if (err == NULL)
         cli_print("The messages are gone.\n");
     return err;
@@ -305,8 +311,13 @@ cli_dlq_purge(struct cli_call *call)
 struct error *
 cli_dlq_merge(struct cli_call *call)
 {
-    struct error *err = each_shard(call, merge_shard);
-    if (err == NULL)
-        cli_print("The messages were applied.\n");
-    return err;
+    struct queue queue;
+    struct error *err = each_shard(call, &queue, merge_shard);
+    if (err != NULL)
+        return err;
+    if (queue.tells_no_number)
+        cli_print("The server reports no failure; it does not say how many it applied.\n");
+    else
+        cli_print("%lld messages were applied and left the queue.\n", (long long)queue.applied);
+    return NULL;
 }

@@ -14,6 +14,7 @@
 
 #define LETTERS_COMPARED 100
 #define PAGE_ROWS        1000
+#define REASONS_MAX      10 /* that one merge tells */
 #define STEP_MAX         (1u << 20)
 
 static struct error *
@@ -181,10 +182,21 @@ domains_purge_dead(struct domains *domains, uint64_t to_id, struct arena *arena)
     return domains_write(domains, fill_purge, &to_id, arena);
 }
 
+/* One letter that stays; `arena` is the caller's. */
+static void
+note_left(struct domain_merged *merged, uint64_t id, const char *source, const char *reason,
+          struct arena *arena)
+{
+    if (merged->left++ < REASONS_MAX)
+        merged->reasons =
+            arena_format(arena, "%s%smessage %llu of cluster %s: %s", merged->reasons,
+                         merged->left == 1 ? "" : " ", (unsigned long long)id, source, reason);
+}
+
 /* Tries one page; *after becomes the last id of it. */
 static struct error *
 merge_page(struct domains *domains, uint64_t *after, uint64_t to_id, struct arena *arena,
-           bool *has_more)
+           struct arena *result, struct domain_merged *merged, bool *has_more)
 {
     struct domain_dead_letters letters;
     struct error *err =
@@ -193,8 +205,12 @@ merge_page(struct domains *domains, uint64_t *after, uint64_t to_id, struct aren
         const STORED(DomainDeadLetter) *letter = letters.letter[i];
         const char *reason = NULL;
         err = apply_try(domains, letter->source, letter->task, letters.id[i], arena, &reason);
-        if (err == NULL && reason == NULL)
+        if (err == NULL && reason != NULL)
+            note_left(merged, letters.id[i], letter->source, reason, result);
+        if (err == NULL && reason == NULL) {
             mark("domain_letter_merged");
+            merged->applied++;
+        }
         *after = letters.id[i];
     }
     *has_more = err == NULL && letters.has_more;
@@ -202,14 +218,16 @@ merge_page(struct domains *domains, uint64_t *after, uint64_t to_id, struct aren
 }
 
 struct error *
-domains_merge_dead(struct domains *domains, uint64_t to_id, struct arena *arena)
+domains_merge_dead(struct domains *domains, uint64_t to_id, struct arena *arena,
+                   struct domain_merged *merged)
 {
     check(loop_index(loop_self()) == 0);
     uint64_t after = 0;
     bool has_more = true;
+    *merged = (struct domain_merged){.reasons = ""};
     while (has_more) {
         scoped(arena_drop) struct arena *page = arena_new(0);
-        struct error *err = merge_page(domains, &after, to_id, page, &has_more);
+        struct error *err = merge_page(domains, &after, to_id, page, arena, merged, &has_more);
         if (err != NULL)
             return error_copy(arena, err);
     }

@@ -237,9 +237,14 @@ must_use struct error *domains_count_dead(struct domains *domains, struct arena 
 /* Forgets letters up to an id. */
 must_use struct error *domains_purge_dead(struct domains *domains, uint64_t to_id,
                                           struct arena *arena);
+/* What became of letters that were tried again. */
+struct domain_merged {
+    uint64_t applied, left;
+    const char *reasons; /* of the first ones that stay, for people; "": none stays */
+};
 /* Tries letters up to an id again; those that can be applied now are, and go; the others stay. */
 must_use struct error *domains_merge_dead(struct domains *domains, uint64_t to_id,
-                                          struct arena *arena);
+                                          struct arena *arena, struct domain_merged *merged);
 
 /* --- graceful failovers to this cluster (drains.c) ----------------------------------------------
  */

@@ -261,10 +261,17 @@ dead_letters(struct sites *sites)
     EXPECT(letters_of(sites, 0, 1).has_more);
     EXPECT_EQ(letters_of(sites, 1, 1).id[0], 2);
 
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    struct domain_merged merged;
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
     EXPECT_EQ(letters_of(sites, 0, 100).count, 2); /* nothing has changed */
+    EXPECT_EQ(merged.applied, 0);
+    EXPECT_EQ(merged.left, 2);
+    EXPECT(strstr(merged.reasons, "message 1 of cluster east: ") != NULL);
+    EXPECT(strstr(merged.reasons, "message 2 of cluster east: ") != NULL);
     sites_delete(sites, WEST, "bills");
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
+    EXPECT_EQ(merged.applied, 1);
+    EXPECT_EQ(merged.left, 1);
     letters = letters_of(sites, 0, 100);
     EXPECT_EQ(letters.count, 1);
     EXPECT_EQ(letters.id[0], 1);
@@ -301,7 +308,10 @@ dead_and_deleted(struct sites *sites)
     struct domains *west = sites_at(sites, WEST);
     EXPECT(!domains_find_name(west, "orders")->record->domain->is_global_domain);
     sites_delete(sites, WEST, "orders");
-    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena));
+    struct domain_merged merged;
+    EXPECT_OK(domains_merge_dead(west, INT64_MAX, sites->arena, &merged));
+    EXPECT_EQ(merged.applied, 2);
+    EXPECT_TEXT(merged.reasons, "");
     EXPECT_EQ(letters_of(sites, 0, 100).count, 0);
     EXPECT(domains_find_name(west, "orders") == NULL);
     sites_feed(sites, WEST); /* east has buried it already */

@@ -19,6 +19,7 @@ struct dlq_call {
     struct arena *arena;
     struct domain_dead_letters letters;
     uint64_t count;
+    struct domain_merged merged;
     struct error *err;
 };
 
@@ -48,7 +49,7 @@ static void
 run_merge(void *argument)
 {
     struct dlq_call *dlq = argument;
-    dlq->err = domains_merge_dead(dlq->domains, dlq->to, dlq->arena);
+    dlq->err = domains_merge_dead(dlq->domains, dlq->to, dlq->arena, &dlq->merged);
 }
 
 static struct error *
@@ -151,6 +152,22 @@ replication_purge_dlq(struct rpc_call *call)
     return dlq_run(&dlq, run_purge);
 }
 
+/* "applied" would not be true of what stays: then the call fails, and says of which and why. */
+static struct error *
+report_merged(const struct domain_merged *merged, ADMIN(MergeDLQMessagesResponse) *response,
+              struct arena *arena)
+{
+    response->applied =
+        presence_make_int64(arena, (struct maybe_int64){true, (int64_t)merged->applied});
+    if (merged->left == 0)
+        return NULL;
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "%llu messages were applied; %llu still cannot be applied and stay in the "
+                     "queue: %s",
+                     (unsigned long long)merged->applied, (unsigned long long)merged->left,
+                     merged->reasons);
+}
+
 struct error *
 replication_merge_dlq(struct rpc_call *call)
 {
@@ -162,5 +179,9 @@ replication_merge_dlq(struct rpc_call *call)
     if (err != NULL)
         return err;
     struct dlq_call dlq = dlq_begin(call, request->inclusive_end_message_id);
-    return dlq_run(&dlq, run_merge);
+    err = dlq_run(&dlq, run_merge);
+    if (err != NULL)
+        return err;
+    return report_merged(&dlq.merged, (ADMIN(MergeDLQMessagesResponse) *)call->response,
+                         call->arena);
 }

@@ -326,12 +326,17 @@ parked_and_merged(void *argument)
         message_new(group.arena, ADMIN_TYPE(merge_dlqmessages_request));
     ADMIN(MergeDLQMessagesResponse) *merged = NULL;
     merge->type = ADMIN_VALUE(DLQTYPE__DLQ_TYPE_DOMAIN);
-    EXPECT_OK(rpc_client_call(client, ADMIN_API "MergeDLQMessages", &merge->base, group.arena,
-                              ADMIN_TYPE(merge_dlqmessages_response), &merged));
+    struct error *err =
+        rpc_client_call(client, ADMIN_API "MergeDLQMessages", &merge->base, group.arena,
+                        ADMIN_TYPE(merge_dlqmessages_response), &merged);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "0 messages were applied; 1 still cannot be applied") != NULL);
+    EXPECT(strstr(err->message, "The name orders belongs to domain") != NULL);
     wait_dead(&group, 1, 1); /* the obstacle is still there */
     delete_domain(&group, 1, "orders");
     EXPECT_OK(rpc_client_call(client, ADMIN_API "MergeDLQMessages", &merge->base, group.arena,
                               ADMIN_TYPE(merge_dlqmessages_response), &merged));
+    EXPECT_EQ(merged->applied->value, 1);
     wait_dead(&group, 1, 0);
     EXPECT_TEXT(domains_find_name(group.sites[1].domains, "orders")->id,
                 domains_find_name(group.sites[0].domains, "orders")->id);

@@ -12,6 +12,7 @@
 #include "wire/errors.h"
 #include "wire/message.h"
 #include "wire/presence.h"
+#include "wire/thrift.h"
 
 #define PAGE_SIZE_MAX 1000
 /* ReplicationTaskInfo.task_type */
@@ -122,6 +123,28 @@ read_task(const struct dead_letter *letter, struct arena *arena, ADMIN(Replicati
                              presence_read_bytes(letter->letter->task), task);
 }
 
+/* Which events the message has; one that has none, or whose events cannot be read, is told by the
+ * versions that it names. */
+static void
+describe_events(const ADMIN(HistoryTaskV2Attributes) *history, struct arena *arena,
+                ADMIN(ReplicationTaskInfo) *info)
+{
+    size_t items = history->n_version_history_items, count = 0;
+    API(HistoryEvent) **events = NULL;
+    if (items > 0) {
+        info->version = history->version_history_items[items - 1]->version;
+        info->next_event_id = history->version_history_items[items - 1]->event_id + 1;
+    }
+    if (history->events == NULL ||
+        thrift_decode_history(arena, ERR_CORRUPT, presence_read_bytes(history->events->data),
+                              &events, &count) != NULL ||
+        count == 0)
+        return;
+    info->first_event_id = events[0]->event_id;
+    info->next_event_id = events[count - 1]->event_id + 1;
+    info->version = events[0]->version;
+}
+
 static ADMIN(ReplicationTaskInfo) *
 make_info(const ADMIN(ReplicationTask) *task, struct arena *arena)
 {
@@ -133,9 +156,7 @@ make_info(const ADMIN(ReplicationTask) *task, struct arena *arena)
         info->task_type = INFO_HISTORY;
         info->domain_id = history->domain_id;
         info->workflow_execution = history->workflow_execution;
-        size_t items = history->n_version_history_items;
-        if (items > 0)
-            info->version = history->version_history_items[items - 1]->version;
+        describe_events(history, arena, info);
     } else if (task->attributes_case ==
                ADMIN_VALUE(REPLICATION_TASK__ATTRIBUTES_SYNC_ACTIVITY_TASK_ATTRIBUTES)) {
         const ADMIN(SyncActivityTaskAttributes) *activity = task->sync_activity_task_attributes;
@@ -194,6 +215,29 @@ runs_dlq_purge(struct rpc_call *call)
                                                letters.to, call->arena);
 }
 
+/* Applies a page in order; the first that still cannot be applied ends it. */
+static struct error *
+merge_page(struct runs_in *runs, const struct letters_call *letters,
+           const struct dead_letters *page, struct arena *arena, int64_t *applied)
+{
+    for (size_t i = 0; i < page->count; i++, ++*applied) {
+        const struct dead_letter *letter = &page->letters[i];
+        ADMIN(ReplicationTask) *task = NULL;
+        struct error *err = read_task(letter, arena, &task);
+        if (err == NULL)
+            err = runs_in_apply(runs, letters->source, task, arena);
+        if (err == NULL)
+            err = engine_forget_letters(letters->engine, letters->shard, letters->source,
+                                        letter->row, letter->row, arena);
+        if (err != NULL)
+            return error_wrap(err,
+                              "%lld messages were applied; message %llu was not, and stays in the "
+                              "queue with those behind it",
+                              (long long)*applied, (unsigned long long)letter->row);
+    }
+    return NULL;
+}
+
 /* In order; one that still cannot be applied ends it, and stays with all behind it. */
 struct error *
 runs_dlq_merge(struct rpc_call *call)
@@ -214,16 +258,9 @@ runs_dlq_merge(struct rpc_call *call)
         err = read_page(&letters, call->arena, &page);
     if (err != NULL)
         return err;
-    for (size_t i = 0; err == NULL && i < page.count; i++) {
-        const struct dead_letter *letter = &page.letters[i];
-        ADMIN(ReplicationTask) *task = NULL;
-        err = read_task(letter, call->arena, &task);
-        if (err == NULL)
-            err = runs_in_apply(runs, letters.source, task, call->arena);
-        if (err == NULL)
-            err = engine_forget_letters(letters.engine, letters.shard, letters.source, letter->row,
-                                        letter->row, call->arena);
-    }
+    int64_t applied = 0;
+    err = merge_page(runs, &letters, &page, call->arena, &applied);
+    response->applied = presence_make_int64(call->arena, (struct maybe_int64){true, applied});
     if (err == NULL)
         response->next_page_token = next_token(&page, call->arena);
     return err;

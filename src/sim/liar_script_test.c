@@ -31,8 +31,12 @@ play_poison(struct script *script)
     EXPECT_EQ(read->n_replication_tasks_info, 1);
     EXPECT_EQ(read->replication_tasks_info[0]->task_id, 7);
     EXPECT_TEXT(read->replication_tasks_info[0]->workflow_execution->workflow_id, "w");
+    EXPECT_EQ(read->replication_tasks_info[0]->first_event_id, 1);
+    EXPECT_EQ(read->replication_tasks_info[0]->next_event_id, 3);
     /* It will not be better: merging says why, and it stays; purging takes it away. */
-    EXPECT_KIND(letters_merge(script), ERR_BAD_REQUEST);
+    struct error *err = letters_merge(script);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT(strstr(err->message, "0 messages were applied; message 7 was not") != NULL);
     EXPECT_EQ(letters_count(script, "cluster0"), 1);
     letters_purge(script, 6);
     EXPECT_EQ(letters_count(script, "cluster0"), 1);
