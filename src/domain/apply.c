@@ -4,6 +4,7 @@
  * it goes on. Whether it can be applied is decided on durable state: a refusal waits (write.c), and
  * so a message is not parked because of a change that never happened. */
 #include "base/check.h"
+#include "domain/attributes.h"
 #include "domain/inside.h"
 #include "fiber/loop.h"
 #include "fiber/mark.h"
@@ -50,6 +51,31 @@ apply_try(struct domains *domains, const char *source, const ADMIN(ReplicationTa
     return NULL;
 }
 
+/* Nobody is active here for what such a cluster has, so somebody should know. */
+static void
+warn_of_unknown(struct domains *domains, const char *source, const API(Domain) *domain,
+                const char *cluster_name)
+{
+    if (cluster_group_find(domains->options.group, cluster_name) != NULL)
+        return;
+    mark("domain_active_in_unknown_cluster");
+    log_warn(domains->options.log,
+             "A domain is active in a cluster that is not in the cluster group of this cluster; "
+             "fail it over, or add that cluster to clusterGroupMetadata.",
+             log_text("wf-domain-name", domain->name), log_text("active-cluster", cluster_name),
+             log_text("source-cluster", source));
+}
+
+static void
+warn_of_unknowns(struct domains *domains, const char *source, const API(Domain) *domain,
+                 struct arena *arena)
+{
+    warn_of_unknown(domains, source, domain, domain->active_cluster_name);
+    struct attributes attributes = attributes_read(domain->active_clusters, arena);
+    for (size_t i = 0; i < attributes.count; i++)
+        warn_of_unknown(domains, source, domain, attributes.all[i].cluster_name);
+}
+
 struct error *
 domains_apply(struct domains *domains, const char *source, const ADMIN(ReplicationTask) *task,
               struct arena *arena)
@@ -57,6 +83,10 @@ domains_apply(struct domains *domains, const char *source, const ADMIN(Replicati
     check(loop_index(loop_self()) == 0);
     const char *reason = NULL;
     struct error *err = apply_try(domains, source, task, 0, arena, &reason);
+    if (err == NULL && reason == NULL &&
+        task->domain_task_attributes->domain_operation !=
+            ADMIN_VALUE(DOMAIN_OPERATION__DOMAIN_OPERATION_DELETE))
+        warn_of_unknowns(domains, source, task->domain_task_attributes->domain, arena);
     if (err != NULL || reason == NULL)
         return err;
     mark("domain_message_parked");

@@ -7,17 +7,20 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
+/* A cluster that was removed from the group here, and neither it nor its versions are anybody's:
+ * a fact as any other. Of the domain nothing else can be learned until it is active elsewhere, and
+ * others may still have that cluster. */
 static struct error *
 check_version(const char *cluster_name, int64_t failover_version, const struct merge *merge)
 {
     const struct cluster_group *group = merge->rules->group;
     const struct cluster *cluster = cluster_group_find(group, cluster_name);
-    if (cluster == NULL)
+    const struct cluster *owner = cluster_group_of_version(group, failover_version);
+    if (cluster_name[0] == '\0')
         return error_new(merge->arena, ERR_BAD_REQUEST,
-                         "Domain %s is active in cluster '%s', which is not in the cluster group "
-                         "of this cluster.",
-                         merge->task->domain->name, cluster_name);
-    if (cluster_group_of_version(group, failover_version) != cluster)
+                         "The message about domain %s names no active cluster.",
+                         merge->task->domain->name);
+    if (cluster != owner || failover_version < 0)
         return error_new(merge->arena, ERR_BAD_REQUEST,
                          "Domain %s: failover version %lld does not belong to cluster %s; do all "
                          "clusters of the group have the same clusterGroupMetadata?",
@@ -90,7 +93,7 @@ read_moved(struct merge *merge)
     const struct cluster_group *group = merge->rules->group;
     struct maybe_int64 told = presence_read_int64(task->moved_version);
     merge->moved_version = told.is_set ? told.value : task->failover_version;
-    if (merge->moved_version > task->failover_version ||
+    if (merge->moved_version > task->failover_version || merge->moved_version < 0 ||
         cluster_group_of_version(group, merge->moved_version) !=
             cluster_group_of_version(group, task->failover_version))
         return error_new(merge->arena, ERR_BAD_REQUEST,
