@@ -44,6 +44,7 @@ add_markers(const struct domain *domain, const struct cluster_group *group, stru
         marker->creation_time = presence_make_timestamp(arena, domain->record->last_updated_time);
         marker->scope = arena_text(arena, due[i].scope);
         marker->name = arena_text(arena, due[i].name);
+        marker->source_cluster = (char *)group->current->name;
         ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
         task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_FAILOVER_MARKER);
         task->source_task_id = domain->record->failover_notification_version + 1;

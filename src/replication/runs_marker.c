@@ -100,15 +100,19 @@ note(const struct apply_world *world, const struct marker_place *place,
                             : domains_note_ready(world->domains, &ready, arena);
 }
 
-/* Does anybody here wait for it? A version that is not known here yet may come. */
+/* Does anybody here wait for it? A version that is not known here yet may come. A marker that says
+ * to be of another cluster than the one that sent it tells nothing about either. */
 static bool
-is_awaited(const struct apply_world *world, const ADMIN(FailoverMarkerAttributes) *marker)
+is_awaited(const struct apply_world *world, const struct marker_place *place,
+           const ADMIN(FailoverMarkerAttributes) *marker)
 {
     const struct domain *domain = domains_find_id(world->domains, marker->domain_id);
     bool has_attribute = marker->scope[0] != '\0';
     struct cluster_attribute attribute = {has_attribute ? marker->scope : NULL,
                                           has_attribute ? marker->name : NULL};
-    if (domain == NULL ||
+    bool is_of_other =
+        marker->source_cluster[0] != '\0' && strcmp(marker->source_cluster, place->source) != 0;
+    if (domain == NULL || is_of_other ||
         cluster_group_of_version(world->group, marker->failover_version) != world->group->current)
         return false;
     if (domain_active(domain, &attribute, world->group).failover_version < marker->failover_version)
@@ -125,7 +129,7 @@ apply_marker(const struct apply_world *world, const struct marker_place *place,
     const ADMIN(FailoverMarkerAttributes) *marker = task->failover_marker_attributes;
     struct search search = {.world = world, .place = place, .marker = task, .arena = arena};
     *cause = NULL;
-    if (place->source_shard >= place->shard_count || !is_awaited(world, marker)) {
+    if (place->source_shard >= place->shard_count || !is_awaited(world, place, marker)) {
         mark("marker_not_awaited");
         return APPLIED;
     }

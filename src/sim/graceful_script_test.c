@@ -371,6 +371,7 @@ count_markers(struct script *script, const char *cluster, uint32_t shard, int64_
         EXPECT_EQ(marker->failover_version, failover_version);
         EXPECT(marker->creation_time != NULL && task->creation_time != NULL);
         EXPECT_TEXT(marker->scope, "");
+        EXPECT_TEXT(marker->source_cluster, "cluster0");
         count++;
     }
     *last = page->last_retrieved_message_id;

@@ -827,9 +827,9 @@ struct slice replicate_encode(const STORED(ReplicationRow) *row, uint64_t number
                               API(HistoryEvent) *const *events, size_t count,
                               API(HistoryEvent) *const *begun, size_t begun_count,
                               struct arena *arena);
-/* The same about a marker. */
+/* The same about a marker, of cluster `source`. */
 struct slice replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number,
-                                     struct arena *arena);
+                                     const char *source, struct arena *arena);
 /* Does the domain have this cluster? */
 bool replicate_concerns(const struct domain *domain, const struct cluster *cluster);
 

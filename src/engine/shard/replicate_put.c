@@ -74,7 +74,8 @@ replicate_encode(const STORED(ReplicationRow) *row, uint64_t number,
 }
 
 struct slice
-replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number, struct arena *arena)
+replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number, const char *source,
+                        struct arena *arena)
 {
     const STORED(FailoverMarker) *marker = row->marker;
     ADMIN(FailoverMarkerAttributes) *attributes =
@@ -84,6 +85,7 @@ replicate_encode_marker(const STORED(ReplicationRow) *row, uint64_t number, stru
     attributes->creation_time = presence_make_timestamp(arena, marker->creation_time);
     attributes->scope = marker->scope;
     attributes->name = marker->name;
+    attributes->source_cluster = (char *)source;
     ADMIN(ReplicationTask) *task = message_new(arena, ADMIN_TYPE(replication_task));
     task->task_type = ADMIN_VALUE(REPLICATION_TASK_TYPE__REPLICATION_TASK_TYPE_FAILOVER_MARKER);
     task->source_task_id = (int64_t)number;
@@ -276,5 +278,7 @@ replicate_put_marker(struct tenure *tenure, const struct domain *domain,
     uint64_t number = take_number(tenure);
     batch_put(batch, ROW_REPLICATION, replication_key(number, arena),
               message_encode(arena, &row->base));
-    keep_replica(tenure, number, clusters, replicate_encode_marker(row, number, arena));
+    keep_replica(
+        tenure, number, clusters,
+        replicate_encode_marker(row, number, tenure->shard->options.group->current->name, arena));
 }

@@ -228,7 +228,8 @@ hydrate(struct tenure *tenure, const STORED(ReplicationRow) *row, uint64_t numbe
     *task = (struct slice){0};
     if (row->type == TYPE_MARKER) {
         if (row->marker != NULL)
-            *task = replicate_encode_marker(row, number, arena);
+            *task = replicate_encode_marker(row, number,
+                                            tenure->shard->options.group->current->name, arena);
         return NULL;
     }
     bool is_activity = row->type == TYPE_ACTIVITY;
