@@ -6,6 +6,14 @@
 
 #define ADMIN_API "/uber.cadence.admin.v1.AdminAPI/"
 
+/* Numbers as Cadence has them. */
+static void
+expect_state(const json_t *info, int state, int close_status)
+{
+    EXPECT_EQ(json_integer_value(json_object_get(info, "State")), state);
+    EXPECT_EQ(json_integer_value(json_object_get(info, "CloseStatus")), close_status);
+}
+
 static void
 see_run(struct fixture *fixture)
 {
@@ -23,8 +31,15 @@ see_run(struct fixture *fixture)
     const json_t *info = json_object_get(state, "ExecutionInfo");
     EXPECT_TEXT(json_string_value(json_object_get(info, "WorkflowID")), "wf");
     EXPECT_EQ(json_integer_value(json_object_get(info, "NextEventID")), 3);
+    expect_state(info, 1, 0); /* running */
     const json_t *record = json_object_get(state, "Record");
     EXPECT_TEXT(json_string_value(json_object_get(record, "workflow_id")), "wf");
+    json_decref(state);
+    terminate_run(fixture, "wf");
+    EXPECT_OK(fixture_call(fixture, ADMIN_API "DescribeWorkflowExecution", &request->base,
+                           ADMIN_TYPE(describe_workflow_execution_response), &response));
+    state = json_loads(response->mutable_state_in_database, 0, NULL);
+    expect_state(json_object_get(state, "ExecutionInfo"), 2, 4); /* completed, terminated */
     json_decref(state);
     request->workflow_execution->workflow_id = "nobody";
     EXPECT_KIND(fixture_call(fixture, ADMIN_API "DescribeWorkflowExecution", &request->base,

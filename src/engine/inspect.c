@@ -23,10 +23,9 @@ thrift_text(struct buffer *out, uint16_t field, const char *text)
 
 /* A branch as tools take it apart: its tree and itself. */
 static struct slice
-branch_token(const struct run *run, struct arena *arena)
+branch_token(struct history_branch names, struct arena *arena)
 {
     char tree[UUID_TEXT_LENGTH + 1], branch[UUID_TEXT_LENGTH + 1];
-    struct history_branch names = run_branch(run);
     struct buffer out = {0};
     uuid_format(&names.tree, tree);
     uuid_format(&names.branch, branch);
@@ -39,6 +38,22 @@ branch_token(const struct run *run, struct arena *arena)
     return text_base64_encode(arena, token, TEXT_BASE64_STANDARD);
 }
 
+/* The number by which Cadence's tools know a state. */
+static int
+state_number(STORED(RunState) state)
+{
+    static const int numbers[] = {
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_INVALID] = 4, /* void */
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CREATED] = 0,
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_RUNNING] = 1,
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_COMPLETED] = 2,
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_ZOMBIE] = 3,
+        [CADENZA__STORAGE__V1__RUN_STATE__RUN_STATE_CORRUPTED] = 5,
+    };
+    check((size_t)state < array_length(numbers));
+    return numbers[state];
+}
+
 static void
 append_member(struct buffer *out, const char *name, const char *text)
 {
@@ -48,32 +63,46 @@ append_member(struct buffer *out, const char *name, const char *text)
 }
 
 static void
-append_execution(struct buffer *out, const struct run *run, struct slice token)
+append_execution(struct buffer *out, const struct run *run, struct arena *arena)
 {
     const STORED(RunRecord) *core = run->core;
+    struct slice token = branch_token(run_branch(run), arena);
     buffer_append_text(out, "\"ExecutionInfo\":{");
     append_member(out, "DomainID", core->domain_id);
     append_member(out, "WorkflowID", core->workflow_id);
     append_member(out, "RunID", core->run_id);
-    buffer_append_format(out, "\"State\":%d,\"NextEventID\":%lld,\"LastFirstEventID\":%lld,",
-                         (int)core->state, (long long)core->next_event_id,
-                         (long long)core->last_first_event_id);
+    buffer_append_format(out, "\"State\":%d,\"CloseStatus\":%d,", state_number(core->state),
+                         (int)core->close_status);
+    buffer_append_format(out, "\"NextEventID\":%lld,\"LastFirstEventID\":%lld,",
+                         (long long)core->next_event_id, (long long)core->last_first_event_id);
     buffer_append_format(out, "\"BranchToken\":\"%.*s\"}", SLICE_ARG(token));
 }
 
 static void
-append_versions(struct buffer *out, const struct run *run, struct slice token)
+append_history(struct buffer *out, const struct run_branch *branch, struct arena *arena)
 {
-    const STORED(RunRecord) *core = run->core;
-    buffer_append_format(out,
-                         ",\"VersionHistories\":{\"CurrentVersionHistoryIndex\":0,"
-                         "\"Histories\":[{\"BranchToken\":\"%.*s\",\"Items\":[",
-                         SLICE_ARG(token));
-    for (size_t i = 0; i < core->n_versions; i++)
+    struct slice token = branch_token(history_line_own(&branch->line), arena);
+    buffer_append_format(out, "{\"BranchToken\":\"%.*s\",\"Items\":[", SLICE_ARG(token));
+    for (size_t i = 0; i < branch->versions.count; i++)
         buffer_append_format(out, "%s{\"EventID\":%lld,\"Version\":%lld}", i == 0 ? "" : ",",
-                             (long long)core->versions[i]->event_id,
-                             (long long)core->versions[i]->event_version);
-    buffer_append_text(out, "]}]}");
+                             (long long)branch->versions.items[i].event_id,
+                             (long long)branch->versions.items[i].event_version);
+    buffer_append_text(out, "]}");
+}
+
+/* All that the run has; the current one is the first (branches.h). */
+static void
+append_versions(struct buffer *out, const struct run *run, struct arena *arena)
+{
+    struct run_branches branches = branches_read(run->core, arena);
+    buffer_append_text(out,
+                       ",\"VersionHistories\":{\"CurrentVersionHistoryIndex\":0,\"Histories\":[");
+    for (size_t i = 0; i < branches.count; i++) {
+        if (i > 0)
+            buffer_append_u8(out, ',');
+        append_history(out, &branches.branch[i], arena);
+    }
+    buffer_append_text(out, "]}");
 }
 
 static void
@@ -110,10 +139,9 @@ static const char *
 show_run(const struct run *run, struct arena *arena)
 {
     struct buffer out = {0};
-    struct slice token = branch_token(run, arena);
     buffer_append_u8(&out, '{');
-    append_execution(&out, run, token);
-    append_versions(&out, run, token);
+    append_execution(&out, run, arena);
+    append_versions(&out, run, arena);
     buffer_append_text(&out, ",\"Record\":");
     message_json_append(&out, &run->core->base);
     append_numbered(&out, "PendingActivities", run->activities);

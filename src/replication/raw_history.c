@@ -2,7 +2,8 @@
  * where they are.
  *
  * Both ends are not included and may be of different histories of the run: then what comes is the
- * history of the end, from the newest event that both have. A page is so many whole batches, and
+ * history of the end, from the newest event that both have; the last batch is whole, though the end
+ * may lie within it. A page is so many whole batches, and
  * its token says where the next one begins and with which event all ends: histories may change
  * places between two pages. */
 #include <stdio.h>
@@ -94,7 +95,8 @@ find_rest(const ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request,
     return NULL;
 }
 
-/* The events of a node that are in the range, as a blob. */
+/* The events of a node from the start of the range on, as a blob. The end cuts no batch: as in
+ * Cadence, one that begins before it is given whole. */
 static struct error *
 add_blob(ADMIN(GetWorkflowExecutionRawHistoryV2Response) *response, const struct history_node *node,
          const struct rest *rest, struct arena *arena)
@@ -107,8 +109,6 @@ add_blob(ADMIN(GetWorkflowExecutionRawHistoryV2Response) *response, const struct
     size_t first = 0, end = history->n_events;
     while (first < end && history->events[first]->event_id < rest->from_event_id)
         first++;
-    while (end > first && history->events[end - 1]->event_id > rest->last.event_id)
-        end--;
     if (first == end)
         return NULL;
     API(DataBlob) *blob = message_new(arena, API_TYPE(data_blob));

@@ -1,4 +1,5 @@
 /* peers_script_test.c - what a cluster tells another one, asked by hand. */
+#include <jansson.h>
 #include <string.h>
 
 #include "route/route.h"
@@ -219,6 +220,47 @@ count_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request) 
     return count;
 }
 
+/* The last event of the one batch that there is. */
+static int64_t
+newest_raw(struct script *script, ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request)
+{
+    ADMIN(GetWorkflowExecutionRawHistoryV2Response) *page = NULL;
+    API(HistoryEvent) **events = NULL;
+    size_t count = 0;
+    EXPECT_OK(ask_raw(script, request, &page));
+    EXPECT_EQ(page->n_history_batches, 1);
+    EXPECT_EQ(page->next_page_token.len, 0);
+    EXPECT_OK(thrift_decode_history(script->arena, ERR_CORRUPT,
+                                    presence_read_bytes(page->history_batches[0]->data), &events,
+                                    &count));
+    return events[count - 1]->event_id;
+}
+
+/* How many histories the run has from inside, and which is the current one. */
+static void
+expect_branches(struct script *script, const char *run_id, size_t count)
+{
+    ADMIN(DescribeWorkflowExecutionRequest) *request =
+        message_new(script->arena, ADMIN_TYPE(describe_workflow_execution_request));
+    ADMIN(DescribeWorkflowExecutionResponse) *response = NULL;
+    request->domain = SCRIPT_DOMAIN;
+    request->workflow_execution = raw_request(script, run_id)->workflow_execution;
+    EXPECT_OK(script_admin(script, 0, "DescribeWorkflowExecution", request,
+                           describe_workflow_execution_response, &response));
+    json_t *state = json_loads(response->mutable_state_in_database, 0, NULL);
+    json_t *all = json_object_get(state, "VersionHistories"), *current, *items;
+    json_t *histories = json_object_get(all, "Histories");
+    EXPECT_EQ(json_array_size(histories), count);
+    current = json_array_get(
+        histories, (size_t)json_integer_value(json_object_get(all, "CurrentVersionHistoryIndex")));
+    items = json_object_get(current, "Items");
+    EXPECT_EQ(json_array_size(items), count); /* the winner's: one version, then another */
+    const json_t *info = json_object_get(state, "ExecutionInfo");
+    EXPECT_TEXT(json_string_value(json_object_get(info, "BranchToken")),
+                json_string_value(json_object_get(current, "BranchToken")));
+    json_decref(state);
+}
+
 static void
 play_raw(struct script *script)
 {
@@ -242,6 +284,10 @@ play_raw(struct script *script)
     request->start_event = raw_end(script, 2, event_version);
     request->end_event = raw_end(script, 5, event_version);
     EXPECT_EQ(count_raw(script, request), 2);
+    request = raw_request(script, run_id);
+    request->start_event = raw_end(script, 4, event_version);
+    request->end_event = raw_end(script, 6, event_version);
+    EXPECT_EQ(newest_raw(script, request), 6); /* the end lies within a batch: it is whole */
     request = raw_request(script, run_id);
     request->start_event = raw_end(script, 4, event_version);
     request->end_event = raw_end(script, 5, event_version);
@@ -273,6 +319,7 @@ play_raw_branches(struct script *script)
     EXPECT(new_version > old_version);
     script_heal(script);
     script_expect_same(script, "w");
+    expect_branches(script, run_id, 2);
     ADMIN(GetWorkflowExecutionRawHistoryV2Request) *request = raw_request(script, run_id);
     request->start_event = raw_end(script, 5, old_version);
     request->end_event = raw_end(script, 7, new_version);
