@@ -103,6 +103,9 @@ api_describe_domain(struct rpc_call *call)
     if (domain == NULL)
         return domain_error_unknown(asked, call->arena);
     response->domain = show_domain(domain, call->arena);
+    response->cluster_notification_version = (int64_t)domains_notification_version(domains);
+    response->notification_version = domain->record->notification_version;
+    response->failover_notification_version = domain->record->failover_notification_version;
     if (domain->record->n_drains == 0)
         return NULL;
     keep_domain(call, domain_take(domain)); /* what follows yields */

@@ -174,7 +174,7 @@ cli_domain_deprecate(struct cli_call *call)
 
 /* The domain that --domain_id or --domain names. */
 static struct error *
-describe(struct cli_call *call, API(Domain) **domain)
+ask_described(struct cli_call *call, API(DescribeDomainResponse) **described)
 {
     API(DescribeDomainRequest) request = API_VALUE(DESCRIBE_DOMAIN_REQUEST__INIT);
     if (call->domain.id != NULL) {
@@ -192,11 +192,21 @@ describe(struct cli_call *call, API(Domain) **domain)
         ask(call, "DescribeDomain", &request.base, API_TYPE(describe_domain_response), &answer);
     if (err != NULL)
         return err;
-    *domain = ((API(DescribeDomainResponse) *)answer)->domain;
-    if (*domain == NULL)
+    *described = (API(DescribeDomainResponse) *)answer;
+    if ((*described)->domain == NULL)
         return error_new(call->arena, ERR_UNCATEGORISED, "%s answered without a domain",
                          call->address);
     return NULL;
+}
+
+static struct error *
+describe(struct cli_call *call, API(Domain) **domain)
+{
+    API(DescribeDomainResponse) *described = NULL;
+    struct error *err = ask_described(call, &described);
+    if (err == NULL)
+        *domain = described->domain;
+    return err;
 }
 
 struct error *
@@ -218,11 +228,11 @@ cli_domain_get_id_or_name(struct cli_call *call)
 struct error *
 cli_domain_describe(struct cli_call *call)
 {
-    API(Domain) *domain = NULL;
-    struct error *err = describe(call, &domain);
+    API(DescribeDomainResponse) *described = NULL;
+    struct error *err = ask_described(call, &described);
     if (err == NULL)
-        cli_print("%s", call->as_json ? domain_json(domain, call->arena)
-                                      : domain_show(domain, call->arena));
+        cli_print("%s", call->as_json ? domain_json_described(described, call->arena)
+                                      : domain_show_described(described, call->arena));
     return err;
 }
 

@@ -254,6 +254,18 @@ domain_json(const API(Domain) *domain, struct arena *arena)
 }
 
 const char *
+domain_json_described(const API(DescribeDomainResponse) *described, struct arena *arena)
+{
+    json_t *all = domain_of(described->domain, arena);
+    if (described->cluster_notification_version > 0) { /* another make of server tells none */
+        put_number(all, "notificationVersion", described->notification_version);
+        put_number(all, "failoverNotificationVersion", described->failover_notification_version);
+        put_number(all, "clusterNotificationVersion", described->cluster_notification_version);
+    }
+    return finish(all, arena);
+}
+
+const char *
 domain_json_list(const struct domain_list *domains, struct arena *arena)
 {
     json_t *all = json_array();

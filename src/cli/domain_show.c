@@ -192,6 +192,20 @@ domain_show(const API(Domain) *domain, struct arena *arena)
     return kept;
 }
 
+const char *
+domain_show_described(const API(DescribeDomainResponse) *described, struct arena *arena)
+{
+    const char *shown = domain_show(described->domain, arena);
+    if (described->cluster_notification_version == 0) /* another make of server */
+        return shown;
+    return arena_format(arena,
+                        "%s\nNotificationVersion: %lld\nFailoverNotificationVersion: %lld\n"
+                        "ClusterNotificationVersion: %lld\n",
+                        shown, (long long)described->notification_version,
+                        (long long)described->failover_notification_version,
+                        (long long)described->cluster_notification_version);
+}
+
 /* --- lists ---------------------------------------------------------------------------------------
  */
 

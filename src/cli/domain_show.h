@@ -20,6 +20,9 @@ struct failover_list {
 };
 
 const char *domain_show(const API(Domain) *domain, struct arena *arena);
+/* With the notification versions, if the server told them. */
+const char *domain_show_described(const API(DescribeDomainResponse) *described,
+                                  struct arena *arena);
 /* One line each; `is_full`: with more columns. */
 const char *domain_show_list(const struct domain_list *domains, bool is_full, struct arena *arena);
 /* One line for each thing that moved. */
@@ -27,6 +30,8 @@ const char *domain_show_failovers(const struct failover_list *failovers, struct 
 
 /* {"domainInfo": …, "configuration": …, "replicationConfiguration": …, …}; a list is an array. */
 const char *domain_json(const API(Domain) *domain, struct arena *arena);
+const char *domain_json_described(const API(DescribeDomainResponse) *described,
+                                  struct arena *arena);
 const char *domain_json_list(const struct domain_list *domains, struct arena *arena);
 /* {"failoverEvents": […]}. */
 const char *domain_json_failovers(const struct failover_list *failovers, struct arena *arena);

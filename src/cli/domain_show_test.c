@@ -94,6 +94,24 @@ TEST(domain_show, the_active_active_example_has_the_json_that_users_know)
                 "}\n");
 }
 
+TEST(domain_show, notification_versions_are_shown_if_the_server_tells_them)
+{
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    API(DescribeDomainResponse) described = API_VALUE(DESCRIBE_DOMAIN_RESPONSE__INIT);
+    described.domain = make_domain("d", arena);
+    EXPECT(strstr(domain_show_described(&described, arena), "Notification") == NULL);
+    EXPECT(strstr(domain_json_described(&described, arena), "otification") == NULL);
+    described.notification_version = 35;
+    described.failover_notification_version = 34;
+    described.cluster_notification_version = 43;
+    EXPECT(strstr(domain_show_described(&described, arena),
+                  "\nNotificationVersion: 35\nFailoverNotificationVersion: 34\n"
+                  "ClusterNotificationVersion: 43\n") != NULL);
+    EXPECT(strstr(domain_json_described(&described, arena),
+                  "  \"notificationVersion\": 35,\n  \"failoverNotificationVersion\": 34,\n"
+                  "  \"clusterNotificationVersion\": 43\n") != NULL);
+}
+
 TEST(domain_show, a_described_domain_has_the_lines_that_users_know_and_its_attributes)
 {
     scoped(arena_drop) struct arena *arena = arena_new(0);

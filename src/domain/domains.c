@@ -5,6 +5,17 @@
 #include "base/memory.h"
 #include "domain/inside.h"
 
+static void
+show_version(struct domains *domains)
+{
+    if (domains->options.metrics == NULL)
+        return;
+    domains->version_shown =
+        metrics_gauge(domains->options.metrics, "cadence_domain_notification_version",
+                      "The number of this cluster's newest change of a domain.", NULL);
+    gauge_set(domains->version_shown, (int64_t)domains->books[0].notification_version);
+}
+
 struct error *
 domains_open(const struct domains_options *options, struct arena *arena, struct domains **domains)
 {
@@ -34,6 +45,7 @@ domains_open(const struct domains_options *options, struct arena *arena, struct 
         domains_close(opened);
         return err;
     }
+    show_version(opened);
     drains_open(opened);
     if (options->refresh_interval > 0) {
         latch_add(&opened->fibers, 1);

@@ -36,6 +36,9 @@ walk(struct sites *sites)
     EXPECT_EQ(west->record->failover_notification_version, 14);
     EXPECT_EQ(east->record->notification_version, 12);
     EXPECT_EQ(west->record->notification_version, 15);
+    struct gauge *shown =
+        metrics_gauge(sites->metrics, "cadence_domain_notification_version", "", NULL);
+    EXPECT_EQ(gauge_value(shown), 15);
 }
 
 TEST(domain_apply, two_clusters_count_10_10_then_11_11_then_11_14, "D-018", "D-033", "D-034",

@@ -56,6 +56,7 @@ struct domains {
     struct fiber *refresher;       /* NULL: none */
     struct cluster_groups *groups; /* one per loop, which owns it */
     struct fiber_mutex regrouping; /* who changes them */
+    struct gauge *version_shown;   /* the notification version; NULL: no metrics, or not read yet */
     struct drains *drains;         /* graceful failovers to here; NULL before they are read */
     unsigned loops;
     struct audience *audiences; /* one per loop, beside its book */

@@ -105,5 +105,7 @@ change_publish(struct change *change)
         loop_post_answer(loop_at(i), &telling->letter);
     }
     audience_tell(domains, 0, change);
+    if (domains->version_shown != NULL)
+        gauge_set(domains->version_shown, (int64_t)domains->books[0].notification_version);
     note_told(change);
 }
