@@ -203,10 +203,10 @@ TEST(activity, one_that_nobody_has_is_cancelled_at_once, "A-116")
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
                             "DecisionTaskCompleted ActivityTaskScheduled WorkflowExecutionSignaled "
                             "DecisionTaskScheduled DecisionTaskStarted DecisionTaskCompleted "
-                            "ActivityTaskCancelRequested ActivityTaskCanceled MarkerRecorded "
+                            "ActivityTaskCancelRequested MarkerRecorded ActivityTaskCanceled "
                             "DecisionTaskScheduled");
     const API(ActivityTaskCanceledEventAttributes) *canceled =
-        fixture_event(fixture, 11)->activity_task_canceled_event_attributes;
+        fixture_event(fixture, 12)->activity_task_canceled_event_attributes;
     EXPECT_TEXT(fixture_payload_text(fixture, canceled->details), "ACTIVITY_ID_NOT_STARTED");
     EXPECT_EQ(canceled->started_event_id, EVENT_NONE);
     EXPECT_EQ(canceled->latest_cancel_requested_event_id, 10);

@@ -160,6 +160,7 @@ take_decisions(struct completion *completion)
         .has_unhandled = run_has_buffered(mutation_run(mutation)),
     };
     keep_worker(completion);
+    mutation_hold_events(mutation);
     struct error *err = take_list(completion, &deciding);
     if (err != NULL)
         return err;
@@ -171,6 +172,7 @@ take_decisions(struct completion *completion)
     }
     if (deciding.run_failure_reason != NULL)
         fail_run(&deciding);
+    mutation_release_events(mutation);
     completion->local = deciding.local.items;
     completion->local_count = deciding.local.count;
     return NULL;

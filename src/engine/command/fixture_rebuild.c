@@ -16,6 +16,7 @@ forget_core(STORED(RunRecord) *core)
 {
     FORGET(core, alarm_time); /* the shard's */
     FORGET(core, alarm_row);
+    FORGET(core, children_row);
     FORGET(core, auto_reset_time);
     FORGET(core, last_updated_time); /* of the last write, an event or not */
     FORGET(core, buffered_next);

@@ -30,10 +30,10 @@ TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to
     calls_begin(fixture, wish_local(fixture, "mine"), wish_activity(fixture, "other", minute),
                 wish_local(fixture, "mine too"));
     EXPECT_HISTORY(fixture, "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
-                            "DecisionTaskCompleted ActivityTaskScheduled ActivityTaskStarted "
-                            "ActivityTaskScheduled ActivityTaskScheduled ActivityTaskStarted");
+                            "DecisionTaskCompleted ActivityTaskScheduled ActivityTaskScheduled "
+                            "ActivityTaskScheduled ActivityTaskStarted ActivityTaskStarted");
     const API(ActivityTaskStartedEventAttributes) *started =
-        fixture_event(fixture, 6)->activity_task_started_event_attributes;
+        fixture_event(fixture, 8)->activity_task_started_event_attributes;
     EXPECT_EQ(started->scheduled_event_id, 5);
     EXPECT_TEXT(started->identity, "worker");
     EXPECT_EQ(started->attempt, 0);
@@ -47,10 +47,46 @@ TEST(local_dispatch, the_worker_has_those_that_it_asked_for_and_the_others_go_to
     EXPECT_TEXT(fixture->completed.local[0].workflow_type->name, "type");
     EXPECT_TEXT(fixture->completed.local[1].activity->activity_id, "mine too");
     EXPECT_EQ(fixture->tasks.count, 1);
-    EXPECT_EQ(fixture_task(fixture, ACTIVITY)->schedule_id, 7);
+    EXPECT_EQ(fixture_task(fixture, ACTIVITY)->schedule_id, 6);
 
     EXPECT_OK(calls_complete(fixture, local_name(fixture, 0)));
     EXPECT(calls_activity(fixture, "mine") == NULL);
+}
+
+/* A client numbers the events of its decisions itself: see client.h. */
+TEST(local_dispatch, starts_stand_behind_the_events_of_the_whole_list_and_what_was_buffered,
+     "A-120")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    fixture_begin(fixture);
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_signal(fixture, "meanwhile", ""));
+    EXPECT_OK(fixture_complete(fixture, wish_local(fixture, "mine"),
+                               wish_cancel_activity(fixture, "mine"),
+                               fixture_timer(fixture, "t", 10)));
+    EXPECT_HISTORY(fixture,
+                   "WorkflowExecutionStarted DecisionTaskScheduled DecisionTaskStarted "
+                   "DecisionTaskCompleted ActivityTaskScheduled ActivityTaskCancelRequested "
+                   "TimerStarted WorkflowExecutionSignaled ActivityTaskStarted "
+                   "DecisionTaskScheduled");
+    EXPECT_EQ(calls_activity(fixture, "mine")->started_id, 9);
+    bool is_cancel_requested = false;
+    EXPECT_OK(calls_beat(fixture, local_name(fixture, 0), "1", &is_cancel_requested));
+    EXPECT(is_cancel_requested);
+}
+
+TEST(local_dispatch, nothing_is_written_behind_a_close, "A-089", "A-120")
+{
+    scoped(fixture_drop) struct fixture *fixture = fixture_new();
+    calls_begin(fixture, wish_activity(fixture, "waiting", minute));
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_OK(fixture_complete(fixture, wish_local(fixture, "mine"),
+                               wish_cancel_activity(fixture, "waiting"),
+                               fixture_complete_run(fixture)));
+    EXPECT_EQ(calls_last_event(fixture)->attributes_case, EVENT_KIND(WORKFLOW_EXECUTION_COMPLETED));
+    EXPECT_EQ(calls_last_event(fixture)->event_id, 12);
+    fixture_expect_rebuilt(fixture, 0); /* what was not written did not happen */
 }
 
 TEST(local_dispatch, one_with_a_retry_policy_is_started_without_an_event_and_tried_again, "A-120")

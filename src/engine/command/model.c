@@ -8,7 +8,8 @@
 
 #define CAUSE_FORCE_CLOSE 17
 
-/* Events that may come at any time; all others come from a decision or are about one. */
+/* Events that may come at any time, or as a consequence of a decision; all others come from a
+ * decision itself or are about one. */
 static const struct {
     const char *name;
     bool goes_last;
@@ -21,10 +22,11 @@ static const struct {
     {"ActivityTaskFailed", true},
     {"ActivityTaskTimedOut", true},
     {"ActivityTaskCanceled", true},
+    {"RequestCancelActivityTaskFailed", false},
 };
 
-static void
-append(struct model *model, struct model_event *event)
+void
+model_append(struct model *model, struct model_event *event)
 {
     check(model->history_count < MODEL_EVENTS_MAX);
     model->history[model->history_count++] = event;
@@ -47,8 +49,12 @@ model_add(struct model *model, const char *name, const struct model_event *first
             model->buffer[model->buffer_count++] = event;
             return event;
         }
+        if (model->is_deciding) {
+            model->held[model->held_count++] = event;
+            return event;
+        }
     }
-    append(model, event);
+    model_append(model, event);
     return event;
 }
 
@@ -59,7 +65,7 @@ model_flush(struct model *model)
     for (int last = 0; last <= 1; last++) {
         for (size_t i = 0; i < count; i++) {
             if (model->buffer[i]->goes_last == (last == 1))
-                append(model, model->buffer[i]);
+                model_append(model, model->buffer[i]);
         }
     }
     model->buffer_count = 0;

@@ -93,8 +93,10 @@ struct model {
     const char *close; /* name of the close event */
     int64_t execution_timeout, decision_timeout;
     int64_t timeout_time, first_decision_time;
-    size_t history_count, buffer_count;
+    size_t history_count, buffer_count, held_count;
     struct model_event *history[MODEL_EVENTS_MAX], *buffer[MODEL_EVENTS_MAX];
+    struct model_event *held[MODEL_EVENTS_MAX]; /* what a list of decisions brought about */
+    bool is_deciding;                           /* such a list is worked through */
     struct model_activity activities[MODEL_ACTIVITIES_MAX];
     struct model_timer timers[MODEL_TIMERS_MAX];
     struct model_decision decision;
@@ -174,6 +176,8 @@ enum model_answer model_beat_activity(struct model *model, struct model_activity
 /* A new event, written or buffered. */
 struct model_event *model_add(struct model *model, const char *name,
                               const struct model_event *first, const struct model_event *second);
+/* Writes an event behind the others. */
+void model_append(struct model *model, struct model_event *event);
 /* What was buffered is written: ends of activities behind the rest. False: there was nothing. */
 bool model_flush(struct model *model);
 void model_schedule_decision(struct model *model);

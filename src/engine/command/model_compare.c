@@ -214,7 +214,8 @@ compare_pending(struct world *world, const struct run *run)
         DIFFERS(world, "timer", timer != NULL, 1);
         DIFFERS(world, "timer's time", timer->fire_time, wanted->fire_time);
     }
-    DIFFERS(world, "activities", map64_count(run->activities), activities);
+    if (model->is_open) /* of a closed run the history alone counts: fixture_expect_rebuilt */
+        DIFFERS(world, "activities", map64_count(run->activities), activities);
     DIFFERS(world, "timers", map_count(run->timers), timers);
 }
 

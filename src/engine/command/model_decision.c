@@ -257,6 +257,20 @@ write_completed(struct model *model, struct deciding_model *deciding)
         model_add(model, "DecisionTaskCompleted", decision.scheduled, decision.started);
 }
 
+/* What the list brought about is written behind its own events and behind what was buffered. */
+static void
+model_end_list(struct model *model)
+{
+    size_t count = model->held_count;
+    model->is_deciding = false;
+    model->held_count = 0;
+    if (!model->is_open)
+        return;
+    model_flush(model);
+    for (size_t i = 0; i < count; i++)
+        model_append(model, model->held[i]);
+}
+
 enum model_answer
 model_complete_decision(struct model *model, const struct model_wish *wishes, size_t count,
                         bool forces_new, int64_t sticky_timeout)
@@ -270,12 +284,14 @@ model_complete_decision(struct model *model, const struct model_wish *wishes, si
     struct deciding_model deciding = {.has_unhandled = model->buffer_count > 0};
     write_completed(model, &deciding);
     model->sticky_timeout = sticky_timeout;
+    model->is_deciding = true;
     for (size_t i = 0; i < count && deciding.cause == 0 && model->is_open; i++)
         take(model, &wishes[i], &deciding);
     if (deciding.cause != 0) { /* as if nothing of the list had been said */
         *model = *before;
         return model_fail_decision(model, deciding.cause);
     }
+    model_end_list(model);
     if (deciding.has_unhandled || deciding.needs_decision || forces_new)
         model_schedule_if_needed(model);
     return MODEL_DONE;

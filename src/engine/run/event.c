@@ -112,6 +112,12 @@ mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event)
         run_apply(mutation, event);
         return EVENT_BUFFERED;
     }
+#ifndef CADENZA_PLANT_start_among_decisions
+    if (mutation->is_holding && event_may_be_buffered(event->attributes_case)) {
+        held_add(mutation, event);
+        return EVENT_BUFFERED;
+    }
+#endif
     check_that(!is_started || !event_comes_from_decision(event->attributes_case),
                "%s while a decision is started", event_name(event->attributes_case));
     bool follows = event_follows_buffered(event);

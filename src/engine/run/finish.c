@@ -447,7 +447,7 @@ put_records(struct mutation *mutation, struct batch *batch)
 void
 mutation_finish(struct mutation *mutation, struct batch *batch, struct effects *effects)
 {
-    check(!mutation->is_over);
+    check(!mutation->is_over && !mutation->is_holding);
     *effects = (struct effects){0};
     struct run *run = mutation->run;
     STORED(RunRecord) *core = run->core;

@@ -23,7 +23,7 @@ bool
 mutation_flush_buffered(struct mutation *mutation)
 {
     check(!run_has_started_decision(mutation->run));
-    check(run_is_open(mutation->run));
+    check(run_is_open(mutation->run) && !mutation->is_holding);
     size_t count;
     STORED(BufferedEvent) **all = buffered_all(mutation, &count);
     for (int is_last = 0; is_last <= 1; is_last++) {

@@ -27,6 +27,12 @@ struct outbox_change {
     STORED(TransferRow) *transfer; /* NULL: it goes */
 };
 
+/* An event that a list of decisions brought about. */
+struct held {
+    API(HistoryEvent) *event;
+    const STORED(PendingActivity) *before; /* the activity that it ended; NULL: it ends none */
+};
+
 struct mutation {
     struct run *run;
     const struct facts *facts;
@@ -35,10 +41,12 @@ struct mutation {
     uint64_t first_row;       /* numbers from here on were taken in this step */
     vector_of(struct change) journal;
     vector_of(API(HistoryEvent) *) events; /* those with ids, in order */
+    vector_of(struct held) held; /* applied, but not written before the list is over (held.c) */
     vector_of(struct outbox_change) rows;
     size_t noted;      /* changes of the journal that the heap of due.c has seen */
     bool is_foreign;   /* its events have their numbers already (foreign.c) */
     bool is_replacing; /* the run takes the place of another (replace.c) */
+    bool is_holding;   /* a list of decisions is worked through (mutation_hold_events) */
     bool is_over;
 };
 
@@ -94,6 +102,9 @@ ProtobufCMessage *event_attributes(const API(HistoryEvent) *event);
 const ProtobufCFieldDescriptor *event_field(API(HistoryEvent__AttributesCase) kind);
 /* Gives the next id, and a time not before the last event's; puts it behind the others. */
 void event_append(struct mutation *mutation, API(HistoryEvent) *event);
+
+/* Applies it; it is written when the list of decisions is over (held.c). */
+void held_add(struct mutation *mutation, API(HistoryEvent) *event);
 
 /* --- the state of a run (state.c) ----------------------------------------------------------------
  */

@@ -63,6 +63,8 @@ mutation_mark(const struct mutation *mutation)
     mark.journal = mutation->journal.count;
     mark.events = mutation->events.count;
     mark.rows = mutation->rows.count;
+    mark.held = mutation->held.count;
+    mark.is_holding = mutation->is_holding;
     return mark;
 }
 
@@ -74,6 +76,8 @@ mutation_rewind(struct mutation *mutation, const struct mutation_mark *mark)
     journal_undo(mutation, mark->journal);
     mutation->events.count = mark->events;
     mutation->rows.count = mark->rows;
+    mutation->held.count = mark->held;
+    mutation->is_holding = mark->is_holding;
     memcpy(mutation->run->core, &mark->core, sizeof mark->core);
 }
 
@@ -86,7 +90,7 @@ mutation_cancel(struct mutation *mutation)
         return; /* the run is in no row: it goes as it is */
     journal_undo(mutation, 0);
     memcpy(mutation->run->core, &mutation->before, sizeof mutation->before);
-    mutation->events.count = mutation->rows.count = 0;
+    mutation->events.count = mutation->rows.count = mutation->held.count = 0;
 }
 
 STORED(RunRecord) *

@@ -9,7 +9,9 @@
  * Events that arrive while a decision is started are buffered: applied at once, but without an id
  * (EVENT_BUFFERED). mutation_finish flushes them once no decision is started: ids are given, in
  * Cadence's order (ends of activities and children behind everything else that was buffered), and
- * what points to them is set right. Nothing follows a close event: what is left then is dropped. */
+ * what points to them is set right. Nothing follows a close event: what is left then is dropped.
+ * What a list of decisions brings about beside its own events is held back in the same way, for the
+ * rest of the step only. */
 #ifndef CADENZA_ENGINE_RUN_MUTATION_H
 #define CADENZA_ENGINE_RUN_MUTATION_H
 
@@ -101,7 +103,8 @@ bool mutation_is_empty(const struct mutation *mutation);
 /* A point to come back to. */
 struct mutation_mark {
     STORED(RunRecord) core;
-    size_t journal, events, rows;
+    size_t journal, events, rows, held;
+    bool is_holding;
 };
 struct mutation_mark mutation_mark(const struct mutation *mutation);
 /* Takes back everything since the mark. */
@@ -119,6 +122,13 @@ API(HistoryEvent) *mutation_new_event(struct mutation *mutation,
  * buffered (A-085), and applies it. Returns its id, or EVENT_BUFFERED. The event is made canonical:
  * whole seconds, map keys sorted and unique. */
 int64_t mutation_add_event(struct mutation *mutation, API(HistoryEvent) *event);
+/* A list of decisions begins: until mutation_release_events only the events of the decisions
+ * themselves are written. What comes of them at once (a start, a cancellation) is applied but has
+ * no id yet: workers count on the events of their decisions being consecutive. */
+void mutation_hold_events(struct mutation *mutation);
+/* The list is over: what was held back is written behind everything that was buffered before, in
+ * its order; of a run that has closed it is dropped. */
+void mutation_release_events(struct mutation *mutation);
 /* Takes a buffered TimerFired of this timer back out (A-088): the timer is pending again. False:
  * there is none. */
 bool mutation_unbuffer_timer(struct mutation *mutation, const char *timer_id);

@@ -128,8 +128,10 @@ rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEve
     end_namesake(rebuild, mutation, event);
     if (!is_of_the_past(rebuild, event))
         run_apply(mutation, event);
-    if (event_closes_run(event->attributes_case))
+    if (event_closes_run(event->attributes_case)) {
         core->close_batch_event_id = mutation_first_event_id(mutation);
+        rebuild->ended.count = 0; /* their ends were dropped */
+    }
 }
 
 const char *
