@@ -19,7 +19,8 @@ static const struct marks quiet_marks = {
 static const struct marks broken_marks = {
     .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "runs_peer_failed",
               "replication_rows_read_back", "slow_between_clusters", "replication_answer_again",
-              "events_fetched_again"},
+              "events_fetched_again", "decision_of_foreign_sticky_list",
+              "sticky_worker_read_history"},
     .rare = {"replication_rows_dropped", "replication_resynced", "resync_fetched",
              "crash_with_lost_writes"},
 };
@@ -47,12 +48,13 @@ static const struct marks moving_marks = {
     .rare = {"reader_begins_again", "signal_reapplied", "cancel_reapplied", "foreign_reset_begun",
              "reset_for_reapplication", "crash_with_lost_writes", "replication_rows_dropped",
              "replication_resynced", "resync_fetched", "conflict_terminated", "run_becomes_zombie",
-             "zombie_revived", "flushed_before_foreign"},
+             "zombie_revived", "flushed_before_foreign", "decision_moved_to_own_list"},
 };
 static const struct marks home_marks = {
     .usual = {"crash_while_serving", "clusters_parted", "cut_between_clusters", "region_chosen",
               "call_forwarded", "run_not_moved", "workflow_went_on_elsewhere",
-              "attributes_moved_gracefully", "foreign_applied", "run_settled"},
+              "attributes_moved_gracefully", "foreign_applied", "run_settled",
+              "decision_of_foreign_sticky_list"},
     .rare = {"history_switched", "conflict_terminated", "divergence_noted", "run_becomes_zombie",
              "domain_version_made_by_merging"},
 };
@@ -63,11 +65,13 @@ struct storm {
     int64_t duration, pause_max, move_pause_max;
     int64_t sync_max; /* of the disks, ns; 0: as usual */
     bool is_at_commits;
+    bool has_no_sticky; /* as before workers had lists of their own */
     bool has_homes, has_entities, has_strangers, moves_default;
     const char *dynamic; /* settings of all; NULL: defaults */
 };
 /* Of all storms of a test together. */
 struct outcome {
+    int64_t wait_max; /* of decisions for a worker, once all was calm */
     uint64_t workflows, signals, failovers, decisions;
     struct marks marks;
 };
@@ -92,6 +96,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
                                                    .workflows_max = 30,
                                                    .think_max = 600 * NS_PER_MS,
                                                    .move_pause_max = storm->move_pause_max,
+                                                   .has_sticky = !storm->has_no_sticky,
                                                    .has_homes = storm->has_homes,
                                                    .moves_default = storm->moves_default,
                                                    .has_entities = storm->has_entities,
@@ -115,6 +120,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
     sum->signals += load->signals;
     sum->failovers += load->failovers;
     sum->decisions += load->decisions;
+    sum->wait_max = load->wait_max > sum->wait_max ? load->wait_max : sum->wait_max;
     marks_add(&sum->marks, sim.world);
     ndc_load_free(load);
     sim_close(&sim);
@@ -131,6 +137,8 @@ run_storms(struct storm (*make)(uint64_t seed), const struct marks *wanted)
     printf("    %llu workflows, %llu signals acknowledged, %llu decisions, %llu failovers\n",
            (unsigned long long)sum.workflows, (unsigned long long)sum.signals,
            (unsigned long long)sum.decisions, (unsigned long long)sum.failovers);
+    printf("    once all was calm no decision waited longer than %lld ms for a worker\n",
+           (long long)(sum.wait_max / NS_PER_MS));
     marks_expect(&sum.marks, 9);
 }
 
@@ -202,7 +210,8 @@ TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
 
 static const struct marks entity_marks = {
     .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "entity_made_by_start",
-              "shard_handled_entities", "workflow_followed_user"},
+              "shard_handled_entities", "workflow_followed_user",
+              "decision_of_foreign_sticky_list"},
 };
 
 /* The same, and half of the workflows belong to users that move from region to region while the
@@ -251,6 +260,7 @@ TEST(clusters_sim, what_was_found_once_stays_fixed)
                 {home_storm, 5361},       {stranger_storm, 7777}};
     for (size_t i = 0; i < array_length(kept); i++) {
         struct storm storm = kept[i].make(kept[i].seed);
+        storm.has_no_sticky = true;
         run_storm(&storm, &(struct outcome){0});
     }
 }

@@ -449,52 +449,6 @@ TEST(failover_script, resets_before_and_after_a_failover_end_in_the_same_run, "E
     script_play(2, 0, play_reset);
 }
 
-/* --- sticky workers ---- */
-
-static void
-complete_sticky(struct script *script, unsigned cluster)
-{
-    API(PollForDecisionTaskResponse) *task = script_poll(script, cluster, WITHIN);
-    EXPECT(task != NULL);
-    API(RespondDecisionTaskCompletedRequest) *request =
-        message_new(script->arena, API_TYPE(respond_decision_task_completed_request));
-    request->task_token = task->task_token;
-    request->sticky_attributes = message_new(script->arena, API_TYPE(sticky_execution_attributes));
-    request->sticky_attributes->worker_task_list = message_new(script->arena, API_TYPE(task_list));
-    request->sticky_attributes->worker_task_list->name =
-        arena_format(script->arena, "sticky%u", cluster);
-    request->sticky_attributes->schedule_to_start_timeout =
-        presence_make_duration(script->arena, 60);
-    API(RespondDecisionTaskCompletedResponse) *response = NULL;
-    EXPECT_OK(script_call(script, cluster, "WorkerAPI/RespondDecisionTaskCompleted", request,
-                          respond_decision_task_completed_response, &response));
-}
-
-/* Nobody polls the sticky list of a cluster that the workflow left: decisions come by the normal
- * list, at once. */
-static void
-play_sticky(struct script *script)
-{
-    script_start(script, 0, "w");
-    complete_sticky(script, 0);
-    script_expect_same(script, "w");
-    script_failover(script, 1);
-    EXPECT_OK(script_signal(script, 1, "w", "one"));
-    complete_sticky(script, 1);
-    script_expect_same(script, "w");
-    script_failover(script, 0);
-    EXPECT_OK(script_signal(script, 0, "w", "two"));
-    API(Decision) *end = script_complete_workflow(script);
-    script_decide(script, 0, &end, 1);
-    script_expect_same(script, "w");
-    expect_last(script_history(script, 1, "w", ""), EVENT(WORKFLOW_EXECUTION_COMPLETED));
-}
-
-TEST(failover_script, a_worker_that_kept_the_workflow_is_forgotten_with_a_failover, "E-033")
-{
-    script_play(2, 0, play_sticky);
-}
-
 /* --- clusters of other sizes ---- */
 
 static void

@@ -17,7 +17,7 @@ static const struct marks graceful_marks = {
     .usual = {"drain_begun", "drain_complete", "source_shard_ready", "marker_due", "held_row_woken",
               "run_settled", "cause_came_with_effect", "graceful_failover_refused",
               "crash_while_serving", "clusters_parted", "cut_between_clusters",
-              "buffered_handed_over"},
+              "buffered_handed_over", "decision_of_foreign_sticky_list"},
 };
 static const struct marks hasty_marks = {
     .usual = {"drain_begun", "drain_complete", "drain_timed_out", "drain_forced",
@@ -40,6 +40,7 @@ struct storm {
 };
 /* Of all storms of a test together. */
 struct outcome {
+    int64_t wait_max; /* of decisions for a worker, once all was calm */
     uint64_t workflows, signals, failovers, decisions, completed, timed_out;
     uint64_t testimonies, causes_seen, causes_nowhere;
     struct marks marks;
@@ -82,6 +83,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
                                                    .grace_seconds_max = storm->grace_seconds_max,
                                                    .has_force = storm->has_force,
                                                    .has_no_rivals = !storm->has_force,
+                                                   .has_sticky = true,
                                                    .witnesses = 2});
     struct nemesis nemesis = {.sim = &sim,
                               .pause_max = storm->pause_max,
@@ -102,6 +104,7 @@ run_storm(const struct storm *storm, struct outcome *sum)
     sum->testimonies += load->testimonies;
     sum->causes_seen += load->causes_seen;
     sum->causes_nowhere += load->causes_nowhere;
+    sum->wait_max = load->wait_max > sum->wait_max ? load->wait_max : sum->wait_max;
     marks_add(&sum->marks, sim.world);
     ndc_load_free(load);
     sim_close(&sim);
@@ -115,6 +118,8 @@ print_sum(const struct outcome *sum)
            (unsigned long long)sum->decisions, (unsigned long long)sum->testimonies);
     printf("    %llu causes came with their effects, %llu were nowhere\n",
            (unsigned long long)sum->causes_seen, (unsigned long long)sum->causes_nowhere);
+    printf("    once all was calm no decision waited longer than %lld ms for a worker\n",
+           (long long)(sum->wait_max / NS_PER_MS));
     printf("    %llu failovers began, %llu graceful ones complete, %llu timed out\n",
            (unsigned long long)sum->failovers, (unsigned long long)sum->completed,
            (unsigned long long)sum->timed_out);

@@ -12,6 +12,7 @@
 #define EVENT(name)      API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define RUNS_API(method) "/cadenza.admin.v1.RunsAPI/" method
 #define LOST_MAX         500
+#define WAIT_MAX         (60 * NS_PER_S)
 
 void
 ndc_add_run(struct ndc_found *found, const char *run_id)
@@ -73,6 +74,45 @@ check_decision(struct ndc_audit *audit, const char *id, const API(HistoryEvent) 
         verdict_violate(&audit->load->verdict,
                         "%s: a worker of cluster%d has decision %" PRId64 " of version %" PRId64,
                         id, worked, started->event_id, started->version);
+}
+
+/* The event that ended the wait of a decision for a worker: its start or timeout, or the last one
+ * of the run. */
+static const API(HistoryEvent) *
+find_wait_end(const API(History) *history, int64_t scheduled_id)
+{
+    for (size_t i = (size_t)scheduled_id; i < history->n_events; i++) {
+        const API(HistoryEvent) *event = history->events[i];
+        int kind = (int)event->attributes_case;
+        bool is_start =
+            kind == EVENT(DECISION_TASK_STARTED) &&
+            event->decision_task_started_event_attributes->scheduled_event_id == scheduled_id;
+        bool is_timeout =
+            kind == EVENT(DECISION_TASK_TIMED_OUT) &&
+            event->decision_task_timed_out_event_attributes->scheduled_event_id == scheduled_id;
+        if (is_start || is_timeout)
+            return event;
+    }
+    return history->events[history->n_events - 1];
+}
+
+/* What waited before that waited for what was cut and crashed. */
+static void
+check_wait(struct ndc_audit *audit, const char *id, const API(History) *history,
+           const API(HistoryEvent) *scheduled)
+{
+    struct ndc_load *load = audit->load;
+    int64_t from = time_of(scheduled);
+    from = from > load->calm_time ? from : load->calm_time;
+    int64_t wait = time_of(find_wait_end(history, scheduled->event_id)) - from;
+    load->wait_max = wait > load->wait_max ? wait : load->wait_max;
+    if (wait > WAIT_MAX)
+        verdict_violate(&load->verdict,
+                        "%s: decision %" PRId64
+                        " on list %s waited for %lld s, though workers polled",
+                        id, scheduled->event_id,
+                        scheduled->decision_task_scheduled_event_attributes->task_list->name,
+                        (long long)(wait / NS_PER_S));
 }
 
 static bool
@@ -164,6 +204,8 @@ ndc_look_at_run(struct ndc_audit *audit, const char *id, const char *run_id,
             check_timer(audit, id, &history, event);
         if ((int)event->attributes_case == EVENT(DECISION_TASK_STARTED))
             check_decision(audit, id, event);
+        if ((int)event->attributes_case == EVENT(DECISION_TASK_SCHEDULED))
+            check_wait(audit, id, &history, event);
     }
 }
 

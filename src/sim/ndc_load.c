@@ -89,21 +89,32 @@ wait_for(const unsigned *running)
         pass_time(10 * NS_PER_MS);
 }
 
+/* The number of a decider is that of its sticky list, too. */
+static unsigned
+start_workers(struct ndc_load *load, struct ndc_part *parts)
+{
+    unsigned clusters = load->sim->count, each = load->options.workers * clusters, next = 0;
+    for (unsigned i = 0; i < 2 * each; i++) {
+        parts[next] = (struct ndc_part){.load = load, .number = i, .cluster = i % clusters};
+        fiber_start("worker", i < each ? ndc_decider_main : ndc_activity_main, &parts[next++]);
+    }
+    for (unsigned i = 0; load->options.has_sticky && i < each; i++) {
+        parts[next] = (struct ndc_part){.load = load, .number = i, .cluster = i % clusters};
+        fiber_start("sticky worker", ndc_sticky_main, &parts[next++]);
+    }
+    return next;
+}
+
 static void
 client_main(void *argument)
 {
     struct ndc_load *load = argument;
     const struct ndc_options *options = &load->options;
-    unsigned clusters = load->sim->count, each = options->workers;
-    struct ndc_part *parts = memory_zalloc(
-        options->clients + options->witnesses + 2 * each * clusters + 2, sizeof *parts);
-    unsigned next = 0;
+    unsigned workers = load->workers_running;
+    struct ndc_part *parts =
+        memory_zalloc(options->clients + options->witnesses + workers + 2, sizeof *parts);
     register_domain(load);
-    for (unsigned i = 0; i < 2 * each * clusters; i++) {
-        struct ndc_part *part = &parts[next++];
-        *part = (struct ndc_part){.load = load, .number = i, .cluster = i % clusters};
-        fiber_start("worker", i < each * clusters ? ndc_decider_main : ndc_activity_main, part);
-    }
+    unsigned next = start_workers(load, parts);
     for (unsigned i = 0; i < options->clients; i++) {
         parts[next] = (struct ndc_part){.load = load, .number = i};
         fiber_start("client", ndc_client_main, &parts[next++]);
@@ -125,6 +136,7 @@ client_main(void *argument)
     wait_for(&load->clients_running);
     wait_for(&load->witnesses_running);
     wait_for(&load->movers_running);
+    load->calm_time = clock_wall();
     ndc_audit(load);
     load->is_audited = true;
     wait_for(&load->workers_running);
@@ -139,7 +151,7 @@ ndc_load_start(struct sim *sim, const struct ndc_options *options)
     load->options = *options;
     load->entries = memory_zalloc(options->workflows_max, sizeof *load->entries);
     load->clients_running = options->clients;
-    load->workers_running = 2 * options->workers * sim->count;
+    load->workers_running = (2 + options->has_sticky) * options->workers * sim->count;
     load->movers_running = (options->move_pause_max > 0) + options->has_homes;
     load->witnesses_running = options->witnesses;
     if (options->has_homes)

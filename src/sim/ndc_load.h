@@ -20,22 +20,24 @@
  *      activity with the input that it was scheduled with;
  *   5. no timer fires early;
  *   6. every run is, in every cluster, what its history says (run_checksum), and the same;
- *   7. no cluster lists an open run in the end, and no message is left in a dead letter queue.
+ *   7. no cluster lists an open run in the end, and no message is left in a dead letter queue;
+ *   8. a decision that is scheduled is started soon, once nothing moves and all clusters hear each
+ *      other: workers poll the workflow's own list in every cluster, but a sticky list in one.
  *
  * Of graceful failovers (ndc_grace.c), if none of them ran out of time and none was by force:
- *   8. every one of them is complete, as the history of failovers says; no branch ever forked, no
+ *   9. every one of them is complete, as the history of failovers says; no branch ever forked, no
  *      run gave way to another: no old version was ever written behind a marker;
- *   9. a cluster that took a signal has the signal that its sender knew to be taken before.
+ *  10. a cluster that took a signal has the signal that its sender knew to be taken before.
  * If some did: their reports name the shards that were missing.
  *
  * With homes (ndc_homes.c) the domain is active in every cluster, and attributes of it move:
- *  10. what a cluster shows of an attribute is active where its version says, and the version never
+ *  11. what a cluster shows of an attribute is active where its version says, and the version never
  *      falls; in the end all clusters show the same, rows and homes of users included, and nothing
  *      moved that nobody asked to move; of moves of the domain itself the one that made the
  * greatest version stands;
- *  11. a run belongs to what its start named, or to the region of the cluster that was asked, never
+ *  12. a run belongs to what its start named, or to the region of the cluster that was asked, never
  *      to that of another one; so do the runs after it; a child that named a user belongs to it;
- *  12. every event of a run has a version that its own attribute had: no other one's move moves it,
+ *  13. every event of a run has a version that its own attribute had: no other one's move moves it,
  *      and with 4, no version is written by two clusters. */
 #ifndef CADENZA_SIM_NDC_LOAD_H
 #define CADENZA_SIM_NDC_LOAD_H
@@ -61,6 +63,7 @@ struct ndc_options {
     bool moves_default; /* with homes: the domain itself is moved alone, too */
     bool has_entities;  /* with homes: runs may belong to users, and these move, too */
     bool has_strangers; /* with entities: children may belong to other users than their parents */
+    bool has_sticky;    /* deciders have lists of their own */
 };
 
 #define NDC_ATTRIBUTES 6 /* three regions, three cities */
@@ -94,6 +97,8 @@ struct ndc_load {
     uint64_t causes_seen, causes_nowhere; /* of testimonies: they hold; they prove nothing */
     char broken[200]; /* an effect whose cause was missing; "": none. Counts if none timed out */
     char domain_id[40];
+    int64_t calm_time; /* wall clock: since then nothing moves and nobody calls; 0: not yet */
+    int64_t wait_max;  /* of decisions for a worker, since then */
     struct verdict verdict;
     /* With homes. */
     struct ndc_home *homes;                                  /* one for each entry; NULL: without */
@@ -142,6 +147,7 @@ void ndc_rebuild(struct ndc_load *load, struct load_clients *clients,
                  const struct workflow_entry *entry);
 void ndc_client_main(void *part);
 void ndc_decider_main(void *part);
+void ndc_sticky_main(void *part);
 void ndc_activity_main(void *part);
 void ndc_mover_main(void *part);
 void ndc_grace_mover_main(void *part);

@@ -1,5 +1,9 @@
 /* ndc_worker.c - the workers of one cluster: they decide by the plan, and do activities, badly at
- * times. See ndc_load.h. */
+ * times. See ndc_load.h.
+ *
+ * Deciders ask for some workflows to come back on a sticky list of their own, which a second fiber
+ * of each polls, with pauses: so decisions wait there while the workflows move. What it is given
+ * begins where the worker left off; as one that has forgotten the rest it reads the whole. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -7,13 +11,17 @@
 #include "sim/ndc_load.h"
 #include "sim/workflow_inside.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 #define CALL_TIMEOUT (4 * NS_PER_S)
 #define POLL_TIMEOUT (20 * NS_PER_S)
 
+#define STICKY_PAUSE (3 * NS_PER_S)
+
 struct shift {
     struct ndc_load *load;
     unsigned cluster, number;
+    bool is_sticky; /* polls its own list */
     uint64_t sequence;
     struct load_call call;
 };
@@ -35,11 +43,67 @@ see_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task)
                         shift->cluster, last->version);
 }
 
+/* --- sticky lists ---- */
+
+static API(TaskList) *
+sticky_list(const struct shift *shift)
+{
+    API(TaskList) *list = message_new(shift->call.arena, API_TYPE(task_list));
+    list->name = arena_format(shift->call.arena, "sticky%u", shift->number);
+    list->kind = API_VALUE(TASK_LIST_KIND__TASK_LIST_KIND_STICKY);
+    return list;
+}
+
+/* Half of the decisions; the timeout is soon over, or practically never. */
+static API(StickyExecutionAttributes) *
+choose_sticky(const struct shift *shift)
+{
+    if (!shift->load->options.has_sticky || entropy_below(2) == 0)
+        return NULL;
+    API(StickyExecutionAttributes) *sticky =
+        message_new(shift->call.arena, API_TYPE(sticky_execution_attributes));
+    int64_t timeout = entropy_below(3) == 0 ? 2 : 3600;
+    sticky->worker_task_list = sticky_list(shift);
+    sticky->schedule_to_start_timeout = presence_make_duration(shift->call.arena, timeout);
+    return sticky;
+}
+
+/* All events up to the start of the decision. False: the cluster does not show them, or not any
+ * more. */
+static bool
+read_whole(struct shift *shift, const API(PollForDecisionTaskResponse) *task,
+           struct history_seen *seen)
+{
+    struct arena *arena = shift->call.arena;
+    *seen = (struct history_seen){task->history->events, task->history->n_events};
+    if (seen->count > 0 && seen->events[0]->event_id == 1)
+        return true;
+    API(GetWorkflowExecutionHistoryRequest) *request =
+        message_new(arena, API_TYPE(get_workflow_execution_history_request));
+    request->domain = NDC_DOMAIN;
+    request->workflow_execution = task->workflow_execution;
+    API(GetWorkflowExecutionHistoryResponse) *response = NULL;
+    fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+    struct error *err =
+        ndc_call(shift->load, &shift->call, "WorkflowAPI/GetWorkflowExecutionHistory", request,
+                 get_workflow_execution_history_response, &response);
+    size_t count = (size_t)task->started_event_id;
+    if (err != NULL || response->history->n_events < count)
+        return false;
+    world_mark(shift->load->sim->world, "sticky_worker_read_history");
+    *seen = (struct history_seen){response->history->events, count};
+    return true;
+}
+
+/* --- decisions ---- */
+
 static struct error *
 answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *task)
 {
     struct arena *arena = shift->call.arena;
-    struct history_seen seen = {task->history->events, task->history->n_events};
+    struct history_seen seen;
+    if (!read_whole(shift, task, &seen))
+        return NULL; /* a timeout covers it */
     struct plan_step step;
     char *name = arena_format(arena, "m%u.%" PRIu64, shift->number, shift->sequence++);
     plan_decide(&seen, task->workflow_execution->workflow_id, name, arena, &step);
@@ -50,6 +114,7 @@ answer_decision(struct shift *shift, const API(PollForDecisionTaskResponse) *tas
     request->decisions = step.decisions;
     request->n_decisions = step.count;
     request->identity = ndc_identity(shift->cluster, arena);
+    request->sticky_attributes = choose_sticky(shift);
     API(RespondDecisionTaskCompletedResponse) *response = NULL;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
     return ndc_call(shift->load, &shift->call, "WorkerAPI/RespondDecisionTaskCompleted", request,
@@ -62,7 +127,8 @@ decide_once(struct shift *shift)
     API(PollForDecisionTaskRequest) *request =
         message_new(shift->call.arena, API_TYPE(poll_for_decision_task_request));
     request->domain = NDC_DOMAIN;
-    request->task_list = workflow_task_list(shift->call.arena);
+    request->task_list =
+        shift->is_sticky ? sticky_list(shift) : workflow_task_list(shift->call.arena);
     request->identity = ndc_identity(shift->cluster, shift->call.arena);
     API(PollForDecisionTaskResponse) *task = NULL;
     struct error *err = ndc_call(shift->load, &shift->call, "WorkerAPI/PollForDecisionTask",
@@ -145,11 +211,12 @@ work_once(struct shift *shift)
 }
 
 static void
-run_shifts(struct ndc_part *part, struct error *(*once)(struct shift *shift))
+run_shifts(struct ndc_part *part, bool is_sticky, struct error *(*once)(struct shift *shift))
 {
     struct ndc_load *load = part->load;
     struct load_clients *clients = load_clients_new(load->sim);
-    struct shift shift = {.load = load, .cluster = part->cluster, .number = part->number};
+    struct shift shift = {
+        .load = load, .cluster = part->cluster, .number = part->number, .is_sticky = is_sticky};
     while (!load->is_audited && load->verdict.violation == NULL) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         shift.call = (struct load_call){
@@ -158,6 +225,8 @@ run_shifts(struct ndc_part *part, struct error *(*once)(struct shift *shift))
         struct error *err = once(&shift);
         if (err != NULL)
             ndc_pass_time(500 * NS_PER_MS);
+        if (is_sticky && load->calm_time == 0)
+            ndc_pass_time(STICKY_PAUSE);
     }
     load_clients_free(clients);
     load->workers_running--;
@@ -166,11 +235,17 @@ run_shifts(struct ndc_part *part, struct error *(*once)(struct shift *shift))
 void
 ndc_decider_main(void *argument)
 {
-    run_shifts(argument, decide_once);
+    run_shifts(argument, false, decide_once);
+}
+
+void
+ndc_sticky_main(void *argument)
+{
+    run_shifts(argument, true, decide_once);
 }
 
 void
 ndc_activity_main(void *argument)
 {
-    run_shifts(argument, work_once);
+    run_shifts(argument, false, work_once);
 }

@@ -57,7 +57,7 @@ keep_worker(struct completion *completion)
     struct run *run = mutation_run(completion->mutation);
     STORED(RunRecord) *core = mutation_core(completion->mutation);
     const API(StickyExecutionAttributes) *sticky = completion->request->sticky_attributes;
-    decision_clear_sticky(completion->mutation);
+    mutation_clear_sticky(completion->mutation);
     if (sticky != NULL && sticky->worker_task_list != NULL &&
         sticky->worker_task_list->name[0] != '\0') {
         API(TaskList) *list = command_copy_list(sticky->worker_task_list, run->arena);

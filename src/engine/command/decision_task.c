@@ -61,18 +61,6 @@ decision_forget(struct mutation *mutation)
     core->decision = NULL;
 }
 
-void
-decision_clear_sticky(struct mutation *mutation)
-{
-    STORED(RunRecord) *core = mutation_core(mutation);
-    core->sticky_task_list = NULL;
-    core->sticky_timeout = 0;
-    core->sticky_time = 0;
-    core->client_library_version = presence_make_text(NULL);
-    core->client_feature_version = presence_make_text(NULL);
-    core->client_name = presence_make_text(NULL);
-}
-
 /* ---- schedule ---- */
 
 static int64_t
@@ -131,7 +119,7 @@ decision_schedule(struct mutation *mutation, int64_t original_scheduled_time)
     if (mutation_flush_buffered(mutation))
         core->decision_attempt = 0; /* there is news: not the same attempt again */
     if (mutation_decision_list(mutation) != core->sticky_task_list)
-        decision_clear_sticky(mutation); /* none, or too old */
+        mutation_clear_sticky(mutation); /* none, or too old */
 
     if (core->decision_attempt == 0 || decision_has_new_version(mutation))
         decision_write_scheduled(mutation, mutation_decision_list(mutation), core->decision_timeout,

@@ -45,8 +45,7 @@ forget_decision(STORED(RunRecord) *core)
         return;
     }
     FORGET(core->decision, row);
-    if (core->decision->task_list != NULL)
-        FORGET(core->decision->task_list, kind);     /* events say only the name of a sticky one */
+    core->decision->task_list = NULL;                /* a sticky one is of one worker */
     FORGET(core->decision, schedule_timeout_time);   /* of a sticky list */
     FORGET(core->decision, original_scheduled_time); /* of the first heartbeat */
 }

@@ -54,8 +54,6 @@ void decision_time_out(struct mutation *mutation, API(TimeoutType) type);
 /* Terminates the run if its decision, none of which is pending, failed more often than
  * history.decisionRetryMaxAttempts allows. `details` is what the terminated event says. */
 void decision_limit_attempts(struct mutation *mutation, const char *details);
-/* Stickiness is gone, and what belongs to it. */
-void decision_clear_sticky(struct mutation *mutation);
 
 /* --- the run's life (lifecycle.c) ---------------------------------------------------------------
  */

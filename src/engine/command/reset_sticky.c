@@ -9,6 +9,6 @@ command_reset_sticky(struct step *step)
     struct mutation *mutation;
     struct error *err = step_open_run(step, &mutation);
     if (err == NULL && mutation_run(mutation)->core->sticky_task_list != NULL)
-        decision_clear_sticky(mutation);
+        mutation_clear_sticky(mutation);
     return err;
 }

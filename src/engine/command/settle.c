@@ -3,7 +3,9 @@
  * While a decision is started, what comes is buffered and known in one cluster alone. So where the
  * run goes on elsewhere, the cluster that gives it up fails the decision: all that it took is in
  * the history then. The cluster that goes on does not wait for a worker of the other one: it fails
- * the decision that it finds started. Attempts that are in no history are known in one place only
+ * the decision that it finds started, and one that waits on a worker's own list is sent to the
+ * run's list: that worker is of another cluster, or of a time before. Attempts that are in no
+ * history are known in one place only
  * and begin anew, as a first one, whose events all clusters see. */
 #include "base/check.h"
 #include "engine/command/inside.h"
@@ -51,7 +53,7 @@ settle_is_needed(const struct run *run)
     const STORED(RunRecord) *core = run->core;
     bool is_transient = core->decision != NULL && core->decision->attempt > 0;
     bool has_failed = core->decision == NULL && core->decision_attempt > 0;
-    bool is_sticky = core->decision == NULL && core->sticky_task_list != NULL;
+    bool is_sticky = core->sticky_task_list != NULL || run_decision_is_elsewhere(run);
     return run_is_open(run) && !run_is_zombie(run) &&
            (run_has_started_decision(run) || is_transient || has_failed || is_sticky);
 }
@@ -64,8 +66,9 @@ command_settle(struct step *step, bool was_closed)
     bool has_begun = was_closed || core->decision != NULL || core->decision_attempt > 0;
     command_close_decision(step);
     command_drop_transient(step);
-    if (core->decision == NULL)
-        decision_clear_sticky(mutation);
+    mutation_clear_sticky(mutation);
+    if (run_decision_is_elsewhere(mutation_run(mutation)))
+        mutation_resend_decision(mutation);
     core->decision_attempt = 0;
     if (has_begun)
         decision_schedule_if_needed(mutation);

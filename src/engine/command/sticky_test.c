@@ -164,3 +164,73 @@ TEST(sticky, a_relayed_decision_has_no_sticky_timeout)
     fixture_advance(fixture, 9);
     EXPECT(run_has_started_decision(fixture_run(fixture)));
 }
+
+/* --- a list that the run does not know ---- */
+
+/* As runs were stored that came from another cluster while a decision waited for a worker there. */
+static struct error *
+lose(void *context, struct step *step)
+{
+    (void)context;
+    mutation_clear_sticky(step->mutation);
+    STORED(PendingDecision) *decision = mutation_change_decision(step->mutation);
+    decision->task_list =
+        message_copy(mutation_run(step->mutation)->arena, &decision->task_list->base);
+    decision->task_list->name = (char *)"worker elsewhere";
+    decision->schedule_timeout_time = 0;
+    return NULL;
+}
+
+static struct error *
+refresh(void *context, struct step *step)
+{
+    (void)context;
+    return command_refresh(step);
+}
+
+static struct error *
+settle(void *context, struct step *step)
+{
+    (void)context;
+    EXPECT(settle_is_needed(mutation_run(step->mutation)));
+    command_settle(step, false);
+    EXPECT(!settle_is_needed(mutation_run(step->mutation)));
+    return NULL;
+}
+
+static void
+expect_found(struct error *(*decide)(void *context, struct step *step))
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    int64_t next = fixture_run(fixture)->core->next_event_id;
+    EXPECT_OK(fixture_step(fixture, lose, NULL));
+    EXPECT_OK(fixture_step(fixture, decide, NULL));
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->normal_list, "");
+    EXPECT_EQ(fixture->tasks.count, 1);
+    EXPECT_EQ(fixture_run(fixture)->core->next_event_id, next); /* no event comes of it */
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_EQ(fixture->decision.first_event_id, 1);
+}
+
+TEST(sticky, a_decision_on_a_list_that_the_run_does_not_know_is_sent_to_its_own)
+{
+    expect_found(refresh);
+    expect_found(settle);
+}
+
+/* The worker may be one of a time before: the workflow was elsewhere meanwhile. */
+TEST(sticky, a_decision_on_the_sticky_list_goes_to_the_runs_own_when_the_run_changes_hands)
+{
+    scoped(fixture_drop) struct fixture *fixture = sticky_run();
+    EXPECT_OK(fixture_signal(fixture, "go", ""));
+    EXPECT_OK(fixture_step(fixture, refresh, NULL)); /* that alone changes nothing */
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "sticky");
+    EXPECT_OK(fixture_step(fixture, settle, NULL));
+    EXPECT_TEXT(fixture_task(fixture, DECISION)->task_list->name, "list");
+    EXPECT(fixture_run(fixture)->core->sticky_task_list == NULL);
+    fixture_advance(fixture, 9); /* it does not time out */
+    EXPECT(fixture_poll_decision(fixture));
+    EXPECT_EQ(fixture->decision.first_event_id, 1);
+}

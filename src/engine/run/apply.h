@@ -5,11 +5,12 @@
  * does not fit the run is a bug (check). Applying also leaves the outbox rows that an event means.
  *
  * Of a decision: DecisionTaskScheduled makes the pending one (none may be pending), with the
- * event's attempt, list and time, and sends its task; Started fills in who started it and when, and
- * drops the task; Completed, Failed and TimedOut take it away with its task. Completed leaves
- * decision_attempt 0 and sets previous_started_event_id; Failed and TimedOut end stickiness and
- * leave decision_attempt one more than it was (0 when a sticky one was not started in time).
- * Attempts that are not in the history (transient) are set by the commands. */
+ * event's attempt, list and time, and sends its task; a list that is neither the run's own nor its
+ * sticky one was that of a worker elsewhere, and the task goes to the run's own; Started fills in
+ * who started it and when, and drops the task; Completed, Failed and TimedOut take it away with its
+ * task. Completed leaves decision_attempt 0 and sets previous_started_event_id; Failed and TimedOut
+ * end stickiness and leave decision_attempt one more than it was (0 when a sticky one was not
+ * started in time). Attempts that are not in the history (transient) are set by the commands. */
 #ifndef CADENZA_ENGINE_RUN_APPLY_H
 #define CADENZA_ENGINE_RUN_APPLY_H
 

@@ -3,6 +3,7 @@
  * A decision whose events are in the history is an ordinary one: attempt 0, whatever the event
  * says, for attempts are counted where there are no events. */
 #include "engine/run/inside.h"
+#include "fiber/mark.h"
 
 static bool
 is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
@@ -10,14 +11,26 @@ is_sticky(const STORED(RunRecord) *core, const API(TaskList) *list)
     return core->sticky_task_list != NULL && strcmp(core->sticky_task_list->name, list->name) == 0;
 }
 
-/* The event says only the name; what else there is to know of the list, the run knows. */
+/* The event says only the name; what else there is to know of the list, the run knows. A sticky
+ * list is polled by one worker of the cluster that wrote the event, and its timeout is in no event:
+ * a decision that comes as a fact goes to the run's own list, which workers poll everywhere. */
 static API(TaskList) *
-list_of(struct run *run, API(TaskList) *named)
+list_of(const struct mutation *mutation, const API(TaskList) *named)
 {
-    const STORED(RunRecord) *core = run->core;
-    if (is_sticky(core, named))
-        return core->sticky_task_list;
-    return strcmp(core->task_list->name, named->name) == 0 ? core->task_list : run_keep(run, named);
+    const STORED(RunRecord) *core = mutation->run->core;
+#ifdef CADENZA_PLANT_foreign_sticky_list
+    if (mutation->is_foreign && strcmp(core->task_list->name, named->name) != 0)
+        return run_keep(mutation->run, (API(TaskList) *)named);
+#endif
+    if (mutation->is_foreign && strcmp(core->task_list->name, named->name) != 0)
+        mark("decision_of_foreign_sticky_list");
+    return is_sticky(core, named) ? core->sticky_task_list : core->task_list;
+}
+
+static bool
+is_on_own_list(const STORED(RunRecord) *core)
+{
+    return strcmp(core->decision->task_list->name, core->task_list->name) == 0;
 }
 
 static uint64_t
@@ -55,7 +68,7 @@ apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
     decision->started_id = EVENT_NONE;
     decision->timeout = duration_seconds(scheduled->start_to_close_timeout);
     decision->scheduled_time = decision->original_scheduled_time = event_time(event);
-    decision->task_list = list_of(run, scheduled->task_list);
+    decision->task_list = list_of(mutation, scheduled->task_list);
     if (is_sticky(core, decision->task_list) && core->sticky_timeout > 0)
         decision->schedule_timeout_time = decision->scheduled_time + core->sticky_timeout * SECOND;
     decision->row = send_decision(mutation, decision);
@@ -84,13 +97,35 @@ apply_decision_started(struct mutation *mutation, const API(HistoryEvent) *event
     decision->identity = run_keep_text(run, started->identity);
 }
 
+/* The list has no timeout: it is no worker's own. */
+static void
+move_to_own_list(struct mutation *mutation, STORED(PendingDecision) *decision)
+{
+    decision->task_list = mutation->run->core->task_list;
+    decision->schedule_timeout_time = 0;
+    mark("decision_moved_to_own_list");
+}
+
 void
 mutation_resend_decision(struct mutation *mutation)
 {
+    const STORED(RunRecord) *core = mutation->run->core;
     STORED(PendingDecision) *decision = mutation_change_decision(mutation);
     check(decision->started_id == EVENT_NONE);
+    if (!is_on_own_list(core) && !is_sticky(core, decision->task_list))
+        move_to_own_list(mutation, decision);
     mutation_drop_transfer(mutation, decision->row);
     decision->row = send_decision(mutation, decision);
+}
+
+bool
+run_decision_is_elsewhere(const struct run *run)
+{
+#ifdef CADENZA_PLANT_foreign_sticky_list
+    return false;
+#endif
+    return run_has_pending_decision(run) && !run_has_started_decision(run) &&
+           !is_on_own_list(run->core);
 }
 
 /* The decision that an event is about goes. */
@@ -121,10 +156,10 @@ apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *eve
     reset_points_add(mutation, event);
 }
 
-/* A worker that fails is not trusted to remember the run. */
-static void
-clear_sticky(STORED(RunRecord) *core)
+void
+mutation_clear_sticky(struct mutation *mutation)
 {
+    STORED(RunRecord) *core = mutation_core(mutation);
     core->sticky_task_list = NULL;
     core->sticky_timeout = core->sticky_time = 0;
     core->client_library_version = presence_make_text(NULL);
@@ -141,7 +176,7 @@ apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
     check(run_has_started_decision(mutation->run));
     int32_t attempt = core->decision->attempt + 1;
     end_decision(mutation, failed->scheduled_event_id);
-    clear_sticky(core);
+    mutation_clear_sticky(mutation); /* a worker that fails is not trusted to remember the run */
     /* A reset does not count. One that was closed by a failover does not either, once it is
      * scheduled anew, but until then whoever goes on with the run must know that one is due. */
     bool is_reset =
@@ -167,7 +202,7 @@ apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *eve
     check(is_unstarted != run_has_started_decision(mutation->run));
     int32_t attempt = core->decision->attempt + 1;
     end_decision(mutation, timed_out->scheduled_event_id);
-    clear_sticky(core);
+    mutation_clear_sticky(mutation);
     core->decision_attempt = is_innocent ? 0 : attempt;
     apply_reset(mutation, event);
 }

@@ -66,8 +66,10 @@ forget_decision(STORED(RunRecord) *core)
     FORGET(core->decision, schedule_timeout_time);
     FORGET(core->decision, original_scheduled_time);
     FORGET(core->decision, timeout);
-    if (core->decision->task_list != NULL)
+    if (core->decision->task_list != NULL) { /* a sticky one is of one place */
         FORGET(core->decision->task_list, kind);
+        core->decision->task_list->name = core->task_list->name;
+    }
 }
 
 /* Only what its scheduled event says; the rest may have been told without an event, or later. */

@@ -32,6 +32,7 @@ mutation_add_foreign(struct mutation *mutation, API(HistoryEvent) *const *events
     mutation->is_foreign = true;
     mutation->facts = &rebuild.facts;
     rebuild_read_ended(&rebuild);
+    mutation_clear_sticky(mutation); /* whoever goes on with it is another cluster's worker */
     const char *misfit = add_events(&rebuild, mutation, events, count);
     if (misfit == NULL)
         mutation_note_versions(mutation); /* so that the run can be compared with others */

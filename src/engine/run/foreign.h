@@ -3,7 +3,8 @@
  * They are facts: their ids, versions, times and numbers are as they were given there, so that
  * every cluster has the same history, to the byte, and the same records. They are applied like any
  * other; the rows of the outbox that they mean are written too, for the day on which this cluster
- * has to go on with the run. */
+ * has to go on with the run. A worker of this cluster that remembers the run is forgotten: it does
+ * not know what comes now. */
 #ifndef CADENZA_ENGINE_RUN_FOREIGN_H
 #define CADENZA_ENGINE_RUN_FOREIGN_H
 

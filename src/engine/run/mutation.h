@@ -208,8 +208,11 @@ void mutation_become_zombie(struct mutation *mutation);
 /* It has its id back; its tasks are to be sent again. False: it was no zombie. */
 bool mutation_revive(struct mutation *mutation);
 
-/* Sends the task of the pending decision, which is not started, once more; the old row goes. */
+/* Sends the task of the pending decision, which is not started, once more; the old row goes. One on
+ * a list that the run does not know (any more) goes to the run's own. */
 void mutation_resend_decision(struct mutation *mutation);
+/* No worker is trusted to remember the run: decisions to come go to its own list. */
+void mutation_clear_sticky(struct mutation *mutation);
 
 /* --- the end --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  * The events of a history are applied as they were when they were written (apply.h), so the result
  * is the run that was stored, but for what no event tells:
  *   - of the decision: one that is transient, how often it failed, when a row of heartbeats began;
- *     its outbox row; the sticky list and what the worker said of itself;
+ *     its outbox row; the sticky list and what the worker said of itself: a decision that was on
+ *     such a list is on the run's own;
  *   - of an activity: attempts whose events come with its end, heartbeats, its outbox row, and when
  *     it was started, if the event was buffered: the event may be later;
  *   - events that are buffered, and what they have changed already;

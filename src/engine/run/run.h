@@ -104,6 +104,8 @@ struct activity_due activity_next_due(const STORED(PendingActivity) *activity);
 /* When a decision times out (0: never): a started one always does, with no time to work in at once;
  * one that waits only on a sticky list. */
 int64_t decision_next_due(const STORED(PendingDecision) *decision);
+/* Does the decision wait for a worker on another list than the run's own? */
+bool run_decision_is_elsewhere(const struct run *run);
 /* The branch that new events go to, and the line of all events of the run's (current) history. */
 struct history_branch run_branch(const struct run *run);
 struct history_line run_line(const struct run *run, struct arena *arena);
