@@ -19,6 +19,7 @@ static const struct wire_error {
     {ERR_ALREADY_STARTED, 6, API_ERROR("WorkflowExecutionAlreadyStartedError")},
     {ERR_CANCELLATION_ALREADY_REQUESTED, 6, API_ERROR("CancellationAlreadyRequestedError")},
     {ERR_DOMAIN_ALREADY_EXISTS, 6, API_ERROR("DomainAlreadyExistsError")},
+    {ERR_EVENT_ALREADY_STARTED, 6, SHARED_ERROR("EventAlreadyStartedError")},
     {ERR_DOMAIN_NOT_ACTIVE, 9, API_ERROR("DomainNotActiveError")},
     {ERR_CLIENT_VERSION_NOT_SUPPORTED, 9, API_ERROR("ClientVersionNotSupportedError")},
     {ERR_FEATURE_NOT_ENABLED, 9, API_ERROR("FeatureNotEnabledError")},
@@ -51,6 +52,7 @@ expect_on_the_wire(struct raw *raw, int32_t stream, const struct wire_error *wan
     EXPECT_EQ(raw->http_status, 200);
     EXPECT_EQ(raw->grpc_status, wanted->status);
     EXPECT_EQ(raw->details[0] != '\0', wanted->detail != NULL);
+    EXPECT_TEXT(raw->error_name, wanted->detail == NULL ? "" : strrchr(wanted->detail, '.') + 1);
     if (wanted->detail == NULL)
         return;
     EXPECT(grpc_status_details_decode(slice_text(raw->details), arena, &code, &message, &type,
@@ -71,6 +73,19 @@ CONTRACT(cadence, a_typed_error_is_a_status_and_one_detail, 1, "A-004", "A-005",
     for (size_t i = 0; i < array_length(wire_errors); i++)
         expect_on_the_wire(&raw, (int32_t)(2 * i + 1), &wire_errors[i], arena);
     raw_finish(&raw, &service, arena);
+}
+
+/* Is every kind that has a detail in the table above? */
+CONTRACT(cadence, no_typed_error_is_left_out, 1)
+{
+    EXPECT(arena != NULL);
+    for (int kind = 0; kind < ERROR_KIND_COUNT; kind++) {
+        bool is_there = error_kind_detail((enum error_kind)kind) == NULL;
+        for (size_t i = 0; i < array_length(wire_errors); i++)
+            is_there = is_there || (int)wire_errors[i].kind == kind;
+        if (!is_there)
+            TEST_FAIL("errors of kind %s are not tested", error_kind_name((enum error_kind)kind));
+    }
 }
 
 /* No two kinds look the same to a client. */

@@ -100,6 +100,15 @@ answer_message(struct grpc_call *call, struct slice message)
 
 /* ---- failure ---- */
 
+/* YARPC's name of an error, by which Java clients before 4.0 know it: its detail's message without
+ * the package. An error without a detail has none. */
+static struct slice
+error_name(const char *detail_type)
+{
+    const char *dot = strrchr(detail_type, '.');
+    return slice_text(dot == NULL ? detail_type : dot + 1);
+}
+
 void
 answer_status(struct grpc_call *call, int status, const char *message, const char *detail_type,
               struct slice detail)
@@ -107,7 +116,7 @@ answer_status(struct grpc_call *call, int status, const char *message, const cha
     /* The call's own arena may be in use by its handler, on another thread. */
     scoped(arena_drop) struct arena *arena = arena_new(512);
     struct slice text = grpc_message_clean(message, arena);
-    nghttp2_nv fields[5] = {message_fields[0], message_fields[1]};
+    nghttp2_nv fields[6] = {message_fields[0], message_fields[1]};
     size_t count = array_length(message_fields);
     fields[count++] =
         http2_field("grpc-status", slice_text(arena_format(arena, "%d", status)), NV_COPIED);
@@ -117,6 +126,8 @@ answer_status(struct grpc_call *call, int status, const char *message, const cha
         struct slice details =
             grpc_status_details_encode(status, (const char *)text.data, detail_type, detail, arena);
         fields[count++] = http2_field("grpc-status-details-bin", details, NV_ONCE);
+        fields[count++] =
+            http2_field("rpc-application-error-name", error_name(detail_type), NV_LIVES);
     }
     check(count <= array_length(fields));
     answered(call, nghttp2_submit_response(call->session->pipe.session, call->stream_id, fields,

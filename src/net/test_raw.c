@@ -21,7 +21,7 @@ raw_forget(struct raw *raw)
     raw->reset_code = raw->goaway_code = -1;
     raw->data_bytes = raw->pings = raw->goaways = 0;
     raw->is_stream_ended = false;
-    raw->details[0] = raw->rpc_service[0] = '\0';
+    raw->details[0] = raw->error_name[0] = raw->rpc_service[0] = '\0';
 }
 
 void
@@ -187,6 +187,8 @@ take_field(struct raw *raw, const nghttp2_nv *field)
     struct slice name = slice_of(field->name, field->namelen);
     if (slice_equal(name, slice_text("grpc-status-details-bin")))
         keep_text(raw->details, sizeof raw->details, field);
+    if (slice_equal(name, slice_text("rpc-application-error-name")))
+        keep_text(raw->error_name, sizeof raw->error_name, field);
     if (slice_equal(name, slice_text("rpc-service")))
         keep_text(raw->rpc_service, sizeof raw->rpc_service, field);
     int64_t number;

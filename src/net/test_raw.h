@@ -22,6 +22,7 @@ struct raw {
     int http_status, grpc_status;
     int64_t reset_code, goaway_code;
     char details[1024];   /* grpc-status-details-bin; "": none */
+    char error_name[64];  /* rpc-application-error-name; "": none */
     char rpc_service[64]; /* "": none */
     unsigned data_bytes, pings, goaways;
     bool is_stream_ended; /* a frame with END_STREAM came */
