@@ -35,7 +35,12 @@ close_run(struct fixture *fixture)
     run_complete(fixture, fixture_complete(fixture, task->task_token, decide_end(fixture)));
 }
 
-#define FLAGS_ON "{\"workflowExecutionAlreadyCompletedErrorEnabled\":true,\"other\":1}"
+/* As the Go client and the CLI say it, with a flag that nobody knows; the other name of the field;
+ * a name that it does not have. */
+#define FLAGS_ON    "{\"WorkflowExecutionAlreadyCompletedErrorEnabled\":true,\"other\":1}"
+#define FLAGS_FIELD "{\"workflow_execution_already_completed_error_enabled\":true}"
+#define FLAGS_WRONG "{\"workflowExecutionAlreadyCompletedErrorEnabled\":true}"
+#define FLAGS_OFF   "{\"WorkflowExecutionAlreadyCompletedErrorEnabled\":false}"
 
 static void
 already_completed(struct fixture *fixture)
@@ -69,6 +74,21 @@ already_completed(struct fixture *fixture)
         {{HEADER("cadence-client-name", "uber-go"),
           HEADER("cadence-client-feature-version", "1.7.0"),
           HEADER("cadence-client-feature-flags", "{not json")},
+         3,
+         false},
+        {{HEADER("cadence-client-name", "uber-go"),
+          HEADER("cadence-client-feature-version", "1.7.0"),
+          HEADER("cadence-client-feature-flags", FLAGS_FIELD)},
+         3,
+         true},
+        {{HEADER("cadence-client-name", "uber-go"),
+          HEADER("cadence-client-feature-version", "1.7.0"),
+          HEADER("cadence-client-feature-flags", FLAGS_WRONG)},
+         3,
+         false},
+        {{HEADER("cadence-client-name", "uber-go"),
+          HEADER("cadence-client-feature-version", "1.7.0"),
+          HEADER("cadence-client-feature-flags", FLAGS_OFF)},
          3,
          false},
     };

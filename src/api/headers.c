@@ -197,16 +197,27 @@ caller_check_strong_queries(const struct caller *caller, struct arena *arena)
 /* --- the hooks -----------------------------------------------------------------------------------
  */
 
+/* A flag is a field of a message of the IDL: clients say its name in JSON, or the name that it has
+ * in the message. Other spellings are other flags. */
+struct feature_flag {
+    const char *json_name, *field_name;
+};
+static const struct feature_flag flag_already_completed = {
+    "WorkflowExecutionAlreadyCompletedErrorEnabled",
+    "workflow_execution_already_completed_error_enabled"};
+static const struct feature_flag flag_forwards = {"autoforwardingEnabled",
+                                                  "autoforwarding_enabled"};
+
 /* What is wrong with the JSON means that no flag is set. */
 static bool
-has_feature_flag(const struct rpc_call *call, const char *flag)
+has_feature_flag(const struct rpc_call *call, const struct feature_flag *flag)
 {
     bool is_enabled = false;
     struct slice flags = grpc_call_header(call->grpc, HEADER_FEATURE_FLAGS);
     struct json_reader reader = object_begin(flags, call->arena);
     const char *name;
     while (object_next(&reader, &name)) {
-        if (strcmp(name, flag) == 0)
+        if (strcmp(name, flag->json_name) == 0 || strcmp(name, flag->field_name) == 0)
             object_flag(&reader, &is_enabled);
         else
             object_skip(&reader);
@@ -217,7 +228,7 @@ has_feature_flag(const struct rpc_call *call, const char *flag)
 bool
 api_caller_forwards(const struct rpc_call *call)
 {
-    return has_feature_flag(call, "autoforwardingEnabled");
+    return has_feature_flag(call, &flag_forwards);
 }
 
 struct error *
@@ -227,8 +238,7 @@ api_refine(struct rpc_call *call, struct error *err)
         return err;
     struct caller caller = api_caller(call);
     const struct client *client = find_client(caller.name);
-    bool is_known = client != NULL &&
-                    has_feature_flag(call, "workflowExecutionAlreadyCompletedErrorEnabled") &&
+    bool is_known = client != NULL && has_feature_flag(call, &flag_already_completed) &&
                     version_is_within(caller.feature_version, client->already_completed, 1);
     return is_known ? err
                     : errors_entity_not_exists(call->arena, NULL,
