@@ -16,9 +16,9 @@ int64_t clock_wall(void);
 /* Nanoseconds of a clock that never goes back; read once per tick, so cheap. For deadlines. */
 int64_t clock_monotonic(void);
 
-/* Moves the wall clock of this process ahead, for all its loops; the monotonic clock stays, so
- * deadlines do, and whoever waits for a wall time has to be told. Threads that are no loop go on
- * with the real one. */
+/* Moves the wall clock of this process ahead, for all its loops (or back, if negative, as tests
+ * do); the monotonic clock stays, so deadlines do, and whoever waits for a wall time has to be
+ * told. Threads that are no loop go on with the real one. */
 void clock_skip(int64_t nanoseconds);
 
 /* A number, bytes that nobody can guess (in simulation: by seed). */

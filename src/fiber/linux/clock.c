@@ -1,4 +1,10 @@
-/* clock.c - the real clocks, and randomness from the kernel, fetched in portions. */
+/* clock.c - the real clocks, and randomness from the kernel, fetched in portions.
+ *
+ * The kernel's monotonic clock never goes back, but what a process is shown may: libraries that
+ * fake the time for tests, and virtual machines that were moved. Then the clock of the loops goes
+ * on from where it was, for all of them by the same amount; a loop notices when it next wakes up
+ * (libuv would sleep on by the faked clock, if nothing but an alarm is to wake it). It begins above
+ * 0, which stands for "not yet" in many places. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -17,10 +23,22 @@ clock_read(clockid_t id)
     return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
-int64_t
-linux_clock_monotonic(void)
+void
+linux_clock_read(struct linux_loop *loop)
 {
-    return clock_read(CLOCK_MONOTONIC);
+    int64_t least = loop->loop.now > 0 ? loop->loop.now : NS_PER_S;
+    int64_t now = clock_read(CLOCK_MONOTONIC);
+    int64_t added = atomic_load_explicit(&loop->ground->clock_added, memory_order_relaxed);
+    while (now + added < least &&
+           !atomic_compare_exchange_weak(&loop->ground->clock_added, &added, least - now))
+        continue;
+    added = now + added < least ? least - now : added;
+    if (added != loop->clock_added) { /* the alarm was set by the clock of before */
+        loop->alarm_due = NEVER;
+        uv_update_time(&loop->uv);
+    }
+    loop->clock_added = added;
+    loop->loop.now = now + added;
 }
 
 int64_t

@@ -28,8 +28,9 @@ struct linux_loop {
     int awakener_descriptor; /* an eventfd that ends a poll from another thread; uv_async would spin
                                 for slow senders */
     uv_poll_t awakener;
-    uv_timer_t alarm;  /* ends a poll when a timer of the core is due */
-    int64_t alarm_due; /* what it is set for; NEVER: not set */
+    uv_timer_t alarm;    /* ends a poll when a timer of the core is due */
+    int64_t alarm_due;   /* what it is set for; NEVER: not set */
+    int64_t clock_added; /* of the ground, when this loop last read the clock */
     struct mailbox mailbox;
     bool has_posted;                    /* in this turn, */
     bool *posted_to;                    /* to these loops */
@@ -60,6 +61,7 @@ struct ground {
     struct pool pool;
     atomic_uint worker_count;
     _Atomic int64_t wall_skipped; /* the wall clock is ahead by this */
+    _Atomic int64_t clock_added;  /* the loops' monotonic clock is ahead of the kernel's by this */
     unsigned descriptors, fibers; /* how many there may be: limits.c */
     void (*function)(void *argument);
     void *argument;
@@ -76,8 +78,8 @@ struct ground {
 
 /* The loop of this thread as ours. */
 struct linux_loop *linux_loop_self(void);
-/* CLOCK_MONOTONIC, now. */
-int64_t linux_clock_monotonic(void);
+/* Reads the monotonic clock into loop->now. On the loop's thread. */
+void linux_clock_read(struct linux_loop *loop);
 
 /* ---- loop.c ---- */
 

@@ -45,12 +45,12 @@ void
 linux_loop_open(struct linux_loop *loop, struct ground *ground, unsigned index)
 {
     core_loop_init(&loop->loop, ground, index);
-    loop->loop.now = linux_clock_monotonic();
     loop->ground = ground;
     loop->alarm_due = NEVER;
     loop->posted_to = memory_zalloc(ground->loop_count, sizeof loop->posted_to[0]);
     int failed = uv_loop_init(&loop->uv);
     check_that(failed == 0, "no event loop: %s", uv_strerror(failed));
+    linux_clock_read(loop);
     loop->awakener_descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     check_that(loop->awakener_descriptor >= 0, "no event descriptor");
     failed = uv_poll_init(&loop->uv, &loop->awakener, loop->awakener_descriptor);
@@ -95,14 +95,15 @@ linux_loop_awake(struct linux_loop *loop)
     check(failed == 0);
 }
 
-/* libuv counts milliseconds of the same clock: rounded up, the alarm never comes too early. */
+/* libuv counts milliseconds of the kernel's clock: rounded up, the alarm never comes too early. */
 static void
 set_alarm(struct linux_loop *loop, int64_t due)
 {
     if (due >= loop->alarm_due)
         return;
     loop->alarm_due = due;
-    uint64_t due_ms = (uint64_t)due / NS_PER_MS + ((uint64_t)due % NS_PER_MS != 0);
+    uint64_t kernel_due = (uint64_t)(due - loop->clock_added);
+    uint64_t due_ms = kernel_due / NS_PER_MS + (kernel_due % NS_PER_MS != 0);
     uint64_t now_ms = uv_now(&loop->uv);
     uv_timer_start(&loop->alarm, note_alarm, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
@@ -133,7 +134,7 @@ linux_loop_run(struct linux_loop *loop)
 {
     struct loop *before = core_loop_enter(&loop->loop);
     while (!is_over(loop) || loop->loop.fiber_count > 0) {
-        loop->loop.now = linux_clock_monotonic();
+        linux_clock_read(loop);
         mailbox_deliver(loop);
         core_loop_tick(&loop->loop, loop->loop.now);
         if (atomic_load(&loop->ground->is_stopping))

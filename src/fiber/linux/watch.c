@@ -15,7 +15,7 @@ watch_event(uv_poll_t *handle, int status, int events)
 {
     struct watch *watch = container_of(handle, struct watch, handle);
     struct linux_loop *loop = linux_loop_self();
-    loop->loop.now = linux_clock_monotonic(); /* the poll may have been long */
+    linux_clock_read(loop); /* the poll may have been long */
     watch->ready(watch->context);
 }
 

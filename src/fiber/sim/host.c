@@ -50,6 +50,12 @@ host_create(struct world *world, const char *name, unsigned loops)
 }
 
 void
+host_set_clock(struct host *host, int64_t nanoseconds)
+{
+    host->skew += nanoseconds;
+}
+
+void
 host_destroy(struct host *host)
 {
     check(!host->is_running && list_is_empty(&host->ends));

@@ -55,6 +55,9 @@ uint64_t host_disk_writes(const struct host *host);
 /* Called for every crash of the host, after its memory is gone: for models of shared things outside
  * (a store). */
 void host_on_crash(struct host *host, void (*crashed)(void *context), void *context);
+/* Sets the wall clock of the host ahead, or back if negative, from now on and over its restarts;
+ * the monotonic clock stays. Nobody is told. */
+void host_set_clock(struct host *host, int64_t nanoseconds);
 /* Blocks in the host's heap; 0 after a clean stop, or it leaks. */
 size_t host_heap_blocks(const struct host *host);
 
@@ -71,7 +74,7 @@ void world_break(struct world *world, struct host *one, struct host *other);
 void host_fail_disk(struct host *host, bool is_failing);
 
 /* The virtual clock, monotonic ns from 0; wall time is this plus a fixed start in 2026 plus the
- * host's skew. */
+ * host's skew, which host_set_clock moves. */
 int64_t world_now(const struct world *world);
 /* One step. False: nothing can happen any more (no runnable fiber, no pending event). */
 bool world_step(struct world *world);
