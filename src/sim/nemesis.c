@@ -190,6 +190,40 @@ part_or_heal(struct nemesis *nemesis)
     world_cut(sim->world, parted[1], parted[0]);
 }
 
+static void
+set_clock(struct nemesis *nemesis, unsigned number, int64_t ahead)
+{
+    host_set_clock(nemesis->sim->hosts[number].host, ahead - nemesis->clocks[number]);
+    nemesis->clocks[number] = ahead;
+    if (ahead > nemesis->clock_ahead_max)
+        nemesis->clock_ahead_max = ahead;
+}
+
+void
+nemesis_set_clocks(struct nemesis *nemesis, int64_t ahead)
+{
+    for (unsigned i = 0; i < nemesis->sim->count; i++)
+        set_clock(nemesis, i, ahead);
+}
+
+/* Each is set by up to the step from where it is now; all of them: to where the first one is set.
+ */
+static void
+set_clocks(struct nemesis *nemesis)
+{
+    struct sim *sim = nemesis->sim;
+    struct random *random = world_random(sim->world);
+    bool is_back = random_below(random, 2) == 0, is_one = random_below(random, 3) == 0;
+    int64_t step = (int64_t)random_below(random, (uint64_t)nemesis->clock_step_max);
+    unsigned first = is_one ? (unsigned)random_below(random, sim->count) : 0;
+    int64_t ahead = nemesis->clocks[first] + (is_back ? -step : step);
+    world_mark(sim->world, is_back ? "clock_set_back" : "clock_set_ahead");
+    if (is_one)
+        set_clock(nemesis, first, ahead);
+    else
+        nemesis_set_clocks(nemesis, ahead);
+}
+
 /* Repairs stand more than once: harm must leave time to work in between. */
 static const struct {
     void (*apply)(struct sim *sim);
@@ -216,6 +250,8 @@ nemesis_run(struct nemesis *nemesis, int64_t duration)
             crash_at_commit(sim);
         else if (nemesis->parts && random_below(world_random(sim->world), 3) == 0)
             part_or_heal(nemesis);
+        else if (nemesis->clock_step_max > 0 && random_below(world_random(sim->world), 5) == 0)
+            set_clocks(nemesis);
         else if (nemesis->slows && random_below(world_random(sim->world), 4) == 0)
             slow_one(sim);
         else

@@ -46,7 +46,8 @@ struct facts {
     uint64_t range_id;     /* of the shard's owner */
     struct row_ids *ids;   /* the shard's */
     /* No alarm is set before this, a deadline that has passed neither: the shard's timer read
-     * level, behind which nobody looks for rows. An alarm at this moment is not moved. */
+     * level, behind which nobody looks for rows, but never later than now. An alarm at this moment
+     * is not moved. */
     int64_t alarm_time_min;
     /* Domains by name, for decisions that aim at another one; NULL: unknown. No yield. */
     const struct domain *(*find_domain)(const void *context, const char *name);

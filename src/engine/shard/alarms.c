@@ -15,7 +15,8 @@
  * Invariants:
  *   1. Every row before the horizon whose run names it is in memory, but for those that are not
  *      active here and were left (from `left` on).
- *   2. No row is before `level`, and facts let none be set before it. */
+ *   2. No row is before `level`. A row that has to be (the wall clock was set back) lowers it, and
+ *      the batch that has the row has the shard record with the lower level, too. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "engine/shard/inside.h"
@@ -25,8 +26,8 @@
 
 #define RETRY_DELAY_MIN (50 * NS_PER_MS)
 #define RETRY_DELAY_MAX (10 * NS_PER_S)
-/* The level stays so far behind: a host whose clock is behind ours by less is not made to ring
- * late. */
+/* The level stays so far behind the clock: one that is set back by less, or a next owner whose
+ * clock is behind ours by less, need not lower it. */
 #define LEVEL_SLACK (600 * NS_PER_S)
 
 void
@@ -229,6 +230,27 @@ alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch)
     alarms_delete(tenure, place, batch);
 }
 
+/* Nothing is before the old level, so there is nothing to read; and the horizon is behind it, so
+ * that the alarm comes into memory. */
+static void
+alarms_lower_level(struct tenure *tenure, int64_t time)
+{
+    struct alarms *alarms = &tenure->alarms;
+    struct shard *shard = tenure->shard;
+    int64_t now = clock_wall(), before = alarms->level;
+    mark("alarm_level_lowered");
+    alarms->level = earlier(time, now - LEVEL_SLACK);
+#ifndef CADENZA_PLANT_lowered_level_not_stored
+    tenure->is_record_due = true; /* with the batch that has the alarm */
+#endif
+    figures_level_lowered(shard);
+    log_warn(shard->options.log,
+             "The wall clock is behind the timers of a shard: it was set back, or was ahead when "
+             "they were set. Timers that are set now ring in time, older ones at their wall time.",
+             log_number("shard", shard->options.number),
+             log_number("seconds-behind", (before - now) / NS_PER_S));
+}
+
 void
 alarms_put(struct tenure *tenure, const struct run *run, const struct effects *effects,
            struct batch *batch)
@@ -239,13 +261,23 @@ alarms_put(struct tenure *tenure, const struct run *run, const struct effects *e
                       batch);
     if (effects->alarm_row == 0)
         return;
-    check_that(effects->alarm_time >= alarms->level,
-               "an alarm before the timer read level"); /* 2 */
+    if (effects->alarm_time < alarms->level) /* 2 */
+        alarms_lower_level(tenure, effects->alarm_time);
     struct alarm_place place = {effects->alarm_time, effects->alarm_row};
     struct run_key key = {run->core->domain_id, run->core->workflow_id, run->core->run_id};
     batch_put(batch, ROW_TIMER, place_key(place, batch->arena),
               alarm_row_value(run, place.time, batch->arena));
     alarms_add(tenure, place, &key);
+}
+
+int64_t
+alarms_time_min(const struct tenure *tenure)
+{
+#ifdef CADENZA_PLANT_alarms_wait_for_level
+    return tenure->alarms.level;
+#else
+    return earlier(tenure->alarms.level, clock_wall());
+#endif
 }
 
 int64_t

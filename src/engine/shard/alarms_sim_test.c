@@ -166,6 +166,74 @@ TEST(alarms, the_timer_read_level_follows_and_hides_nothing)
     trial_run(raise_level);
 }
 
+/* --- a wall clock that is set ---- */
+
+#define HOUR (3600 * NS_PER_S)
+
+static void
+expect_timed_out_after(struct rig *rig, const char *workflow_id, int64_t seconds)
+{
+    struct rig_run run;
+    EXPECT_OK(rig_start(rig, workflow_id, "one", seconds, rig->arena, NULL));
+    rig_sleep((seconds - 1) * NS_PER_S);
+    EXPECT_OK(rig_look(rig, workflow_id, rig->arena, &run));
+    EXPECT(run.is_open);
+    rig_sleep(6 * NS_PER_S);
+    EXPECT_OK(rig_look(rig, workflow_id, rig->arena, &run));
+    EXPECT(!run.is_open);
+}
+
+/* The level is an hour ahead of the clock, in memory and in the store. */
+static void
+set_clock_back(struct rig *rig)
+{
+    rig_take(rig);
+    EXPECT_OK(rig_start(rig, "long", "one", 100000, rig->arena, NULL));
+    rig_sleep(1000 * NS_PER_S);
+    EXPECT_OK(rig_signal(rig, "long", rig->arena)); /* the record goes along */
+    clock_skip(-HOUR - 600 * NS_PER_S);
+    EXPECT(rig->shard->tenure->alarms.level > clock_wall());
+}
+
+static void
+ring_after_set_back(struct rig *rig)
+{
+    set_clock_back(rig);
+    expect_timed_out_after(rig, "same owner", 4);
+    clock_skip(-HOUR);
+    rig_restart(rig);
+    expect_timed_out_after(rig, "new owner", 4);
+    clock_skip(5 * HOUR);
+    expect_timed_out_after(rig, "ahead again", 4);
+    clock_skip(-3 * HOUR);
+    expect_timed_out_after(rig, "back again", 4);
+}
+
+TEST(alarms, a_timer_that_is_set_after_the_clock_was_set_back_rings_in_time)
+{
+    trial_run(ring_after_set_back, .mark = "alarm_level_lowered");
+}
+
+/* The next owner reads from the level that the store has: it went down with the row. */
+static void
+restart_after_set_back(struct rig *rig)
+{
+    set_clock_back(rig);
+    EXPECT_OK(rig_start(rig, "wf", "one", 20, rig->arena, NULL));
+    rig_restart(rig);
+    rig_sleep(25 * NS_PER_S);
+    struct rig_run run;
+    EXPECT_OK(rig_look(rig, "wf", rig->arena, &run));
+    EXPECT(!run.is_open);
+}
+
+TEST(alarms, a_new_owner_rings_what_was_set_after_the_clock_was_set_back)
+{
+    trial_run(restart_after_set_back, .mark = "alarm_level_lowered");
+}
+
+/* --- too much at once ---- */
+
 /* No room for the step of an alarm: it is tried again. */
 static void
 ring_without_room(struct rig *rig)

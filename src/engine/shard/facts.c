@@ -114,7 +114,7 @@ fill_facts(struct tenure *tenure, const struct domain *domain, const struct run 
         .search = &shard->options.search,
         .range_id = tenure->range_id,
         .ids = &tenure->ids,
-        .alarm_time_min = tenure->alarms.level,
+        .alarm_time_min = alarms_time_min(tenure),
         .find_domain = find_domain,
         .find_domain_context = shard->options.domains,
         .find_active = find_active,

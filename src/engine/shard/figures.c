@@ -115,6 +115,9 @@ figures_init(struct shard *shard)
                         "Rows that no cluster works off: their domain does not say where their run "
                         "is active.",
                         NULL);
+    figures->levels_lowered =
+        metrics_counter(metrics, "timer_read_level_lowered",
+                        "Times that the wall clock was found behind the timers of a shard.", NULL);
     figures->markers_failed = metrics_counter(metrics, "cadence_failover_marker_insert_failures",
                                               "Markers of failovers that were put later.", NULL);
     figures->domains = map_new();
@@ -133,6 +136,13 @@ figures_homeless(struct shard *shard)
 {
     if (shard->figures.metrics != NULL)
         counter_add(shard->figures.homeless, 1);
+}
+
+void
+figures_level_lowered(struct shard *shard)
+{
+    if (shard->figures.metrics != NULL)
+        counter_add(shard->figures.levels_lowered, 1);
 }
 
 void

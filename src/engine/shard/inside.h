@@ -212,7 +212,7 @@ struct alarms {
     struct map *left_domains; /* ids of the domains of these */
     bool is_left_due;         /* one of these has changed: they are read once more */
     bool is_reading;          /* a scan runs: new alarms come into memory wherever they lie */
-    int64_t level; /* timer read level: no row is before it, and none will be written before it */
+    int64_t level; /* timer read level: no row is before it; one that is written there lowers it */
     int64_t read_retry_time; /* monotonic: not before, after a scan that failed */
     struct fiber_cond changed;
 };
@@ -401,6 +401,7 @@ struct figures {
     struct counter *foreign[FIGURE_FOREIGN_COUNT];
     struct counter *homeless, *pending;
     struct counter *markers_failed;
+    struct counter *levels_lowered;
     struct map *domains; /* id → struct domain_figures */
     struct arena *arena; /* of those */
 };
@@ -506,6 +507,8 @@ void figures_pending(struct shard *shard);
 void figures_homeless(struct shard *shard);
 /* A marker that is due could not be put. */
 void figures_marker_failed(struct shard *shard);
+/* The wall clock was found behind the shard's timer read level. */
+void figures_level_lowered(struct shard *shard);
 /* A run is durably closed. */
 void figures_closed(struct shard *shard, const struct run *run);
 
@@ -728,6 +731,8 @@ void alarms_put(struct tenure *tenure, const struct run *run, const struct effec
                 struct batch *batch);
 /* Its run goes: so does the row of its alarm. */
 void alarms_drop(struct tenure *tenure, const struct run *run, struct batch *batch);
+/* Where an alarm goes whose time has passed: see struct facts. */
+int64_t alarms_time_min(const struct tenure *tenure);
 /* Moves the timer read level on, as far as memory shows. */
 int64_t alarms_raise_level(struct tenure *tenure);
 /* Is there room to read on; reads one page. The second yields. */
