@@ -11,6 +11,8 @@
 #include "wire/message.h"
 #include "wire/presence.h"
 
+#define SECOND 1000000000LL
+
 #define RESERVED_LIST_PREFIX "/__cadence_sys/"
 
 typedef API(ContinueAsNewWorkflowExecutionDecisionAttributes) wish_t;
@@ -143,6 +145,30 @@ put_attempt(API(WorkflowExecutionStartedEventAttributes) *attributes,
         attributes->first_scheduled_time = run->birth->first_scheduled_time;
 }
 
+/* Points of this run can be used until it is deleted, which is its retention after its end. */
+static API(ResetPoints) *
+pass_on_points(const struct mutation *mutation)
+{
+    struct arena *arena = mutation_arena(mutation);
+    const struct facts *facts = mutation_facts(mutation);
+    const STORED(RunRecord) *core = mutation_run(mutation)->core;
+    const API(ResetPoints) *points = core->auto_reset_points;
+    if (points == NULL || facts->domain == NULL)
+        return core->auto_reset_points;
+    const API(Domain) *domain = facts->domain->record->domain;
+    int64_t retention = command_seconds(domain->workflow_execution_retention_period);
+    API(ResetPoints) *passed = message_new(arena, API_TYPE(reset_points));
+    passed->points = arena_zalloc(arena, points->n_points, sizeof passed->points[0]);
+    for (size_t i = 0; i < points->n_points; i++) {
+        API(ResetPointInfo) *point = arena_make(arena, API(ResetPointInfo));
+        *point = *points->points[i];
+        if (strcmp(point->run_id, core->run_id) == 0)
+            point->expiring_time = presence_make_timestamp(arena, facts->now + retention * SECOND);
+        passed->points[passed->n_points++] = point;
+    }
+    return passed;
+}
+
 /* The first event of the run that it goes on as. */
 static API(WorkflowExecutionStartedEventAttributes) *
 next_attributes(const struct mutation *mutation, const wish_t *wish, const char *new_run_id)
@@ -170,7 +196,7 @@ next_attributes(const struct mutation *mutation, const wish_t *wish, const char 
     attributes->first_decision_task_backoff = wish->backoff_start_interval;
     attributes->memo = wish->memo;
     attributes->search_attributes = wish->search_attributes;
-    attributes->prev_auto_reset_points = core->auto_reset_points;
+    attributes->prev_auto_reset_points = pass_on_points(mutation);
     attributes->header = wish->header;
     attributes->active_cluster_selection_policy = wish->active_cluster_selection_policy;
     put_partitions(attributes, core, arena);

@@ -207,11 +207,12 @@ TEST(continue_as_new, reset_points_of_earlier_runs_pass_on, "A-180")
     EXPECT_EQ(passed->n_points, 1);
     EXPECT_TEXT(passed->points[0]->binary_checksum, "one");
     EXPECT_TEXT(passed->points[0]->run_id, fixture_run_at(fixture, 0)->core->run_id);
-    EXPECT(passed->points[0]->expiring_time == NULL);
+    int64_t expiry = fixture->facts.now / FIXTURE_SECOND + (int64_t)3 * 86400;
+    EXPECT_EQ(passed->points[0]->expiring_time->seconds, expiry);
+    EXPECT(fixture_run_at(fixture, 0)->core->auto_reset_points->points[0]->expiring_time == NULL);
     const API(ResetPoints) *points = fixture_run(fixture)->core->auto_reset_points;
     EXPECT_EQ(points->n_points, 1); /* goes when the run it is in is deleted */
-    EXPECT_EQ(points->points[0]->expiring_time->seconds,
-              fixture->facts.now / FIXTURE_SECOND + (int64_t)3 * 86400);
+    EXPECT_EQ(points->points[0]->expiring_time->seconds, expiry);
     complete_as(fixture, "two", NULL);
     EXPECT_EQ(fixture_run(fixture)->core->auto_reset_points->n_points, 2);
 }
