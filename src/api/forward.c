@@ -311,6 +311,16 @@ lookup_name(const struct forward_method *method)
                                   : "GetActiveClusterInfoByWorkflow";
 }
 
+static bool
+is_member(const struct domain *domain, const char *cluster_name)
+{
+    const API(Domain) *listed = domain->record->domain;
+    for (size_t i = 0; i < listed->n_clusters; i++)
+        if (strcmp(listed->clusters[i]->cluster_name, cluster_name) == 0)
+            return true;
+    return false;
+}
+
 /* Fills what the call is about. Yields if the workflows of its domain are active in several
  * clusters, and the subject's domain is gone then. */
 static void
@@ -338,6 +348,8 @@ find_active(struct rpc_call *call, const struct subject *subject, struct hold_su
     found->cluster_name = arena_text(call->arena, active.cluster_name);
     if (found->is_unknown && domain != NULL && hold_is_draining_to_here(api, domain))
         found->status = ACTIVE_PENDING; /* what is not here may come yet */
+    found->is_outside = found->is_unknown && domain != NULL &&
+                        !is_member(domain, api->options.group->current->name);
 }
 
 bool
@@ -532,6 +544,54 @@ forward_told_active(struct rpc_call *call, const struct error *err, const char *
     return is_news ? detail->active_cluster : NULL;
 }
 
+/* --- for a domain that this cluster does not have ---- */
+
+/* Clusters that have the runs of the domain and can be called, the default one first. */
+static size_t
+list_members(const struct api *api, const char *domain_id, struct arena *arena,
+             const char ***members)
+{
+    const struct domain *domain = domains_find_id(api->options.domains, domain_id);
+    if (domain == NULL)
+        return 0;
+    const API(Domain) *listed = domain->record->domain;
+    const char **names = arena_zalloc(arena, listed->n_clusters, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < listed->n_clusters; i++) {
+        const struct cluster *cluster = find_callable(api, listed->clusters[i]->cluster_name);
+        if (cluster == NULL)
+            continue;
+        names[count++] = cluster->name; /* of the group: it stays */
+        if (strcmp(cluster->name, listed->active_cluster_name) == 0) {
+            names[count - 1] = names[0];
+            names[0] = cluster->name;
+        }
+    }
+    *members = names;
+    return count;
+}
+
+/* Runs of the domain are not replicated to here, so where this one is active only its members know:
+ * they are asked one after the other, until one knows the workflow. Yields. */
+static struct error *
+serve_outside(struct rpc_call *call, const struct serving *serving,
+              const struct hold_subject *found)
+{
+    const char **members = NULL;
+    size_t count = list_members(api_of(call), found->domain_id, call->arena, &members);
+    struct error *err = NULL;
+    for (size_t i = 0; i < count; i++) {
+        err = forward(call, serving->message, found->domain_name, members[i]);
+        const char *other = forward_told_active(call, err, members[i]);
+        if (other != NULL)
+            err = forward(call, serving->message, found->domain_name, other);
+        if (err == NULL || err->kind != ERR_ENTITY_NOT_EXISTS)
+            break;
+    }
+    mark("call_of_outsider");
+    return count == 0 ? serving->handle(call) : err;
+}
+
 /* --- all of it ---- */
 
 /* May the call go on, as far as its policy is concerned? A call that would be held goes to where it
@@ -560,6 +620,8 @@ serve(struct rpc_call *call, const struct subject *subject, const struct serving
     const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
     if (!is_forced && !is_in_reach(call, subject, asked))
         return serving->handle(call);
+    if (found.is_outside)
+        return serve_outside(call, serving, &found);
     struct error *err = strcmp(asked, here) == 0
                             ? serving->handle(call)
                             : forward(call, serving->message, found.domain_name, asked);

@@ -22,6 +22,7 @@ struct hold_subject {
     struct cluster_attribute attribute;
     int64_t last_version; /* of its run; -1: there is none, or it does not matter */
     bool is_unknown;      /* what its workflow belongs to: whatever of the domain drains counts */
+    bool is_outside;      /* unknown, and runs of the domain never come to this cluster */
     /* As the calling loop knows it; who is active, if anybody is. */
     enum active_status status;
     const char *cluster_name;

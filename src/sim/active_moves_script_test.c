@@ -369,6 +369,44 @@ TEST(active_moves, looking_for_the_active_cluster_is_counted, "G-056")
     active_play(2, play_metrics);
 }
 
+/* --- a cluster that the domain does not have ---- */
+
+static void
+leave_out_the_last(struct script *script)
+{
+    script->domain_clusters = 2;
+}
+
+/* Cluster 2 has no runs of the domain: it cannot know where one is active, and asks who does. */
+static void
+play_outside(struct script *script)
+{
+    active_start(script, 2, "w", "region1"); /* goes to cluster 1 */
+    EXPECT_OK(script_signal(script, 2, "w", "one"));
+    API(History) *history = script_await(script, 0, "w", 3);
+    active_expect_written(history, 0, 1);
+    active_start(script, 2, "v", "region0");
+    EXPECT_OK(script_signal(script, 2, "v", "two"));
+    active_expect_written(script_await(script, 1, "v", 3), 0, 0);
+    active_move(script, "region1", 0);
+    active_await_move(script, 1, "region1", 0);
+    EXPECT_OK(script_signal(script, 2, "w", "three"));
+    active_expect_written(script_await(script, 1, "w", 4), 3, 0);
+    EXPECT_KIND(script_signal(script, 2, "nobody", "four"), ERR_ENTITY_NOT_EXISTS);
+    EXPECT(world_mark_count(script->sim->world, "call_of_outsider") >= 4);
+}
+
+TEST(active_moves, a_cluster_that_the_domain_does_not_have_passes_all_calls_on)
+{
+    static const struct load_attribute regions[] = {{"region", "region0", "cluster0"},
+                                                    {"region", "region1", "cluster1"}};
+    struct script_attributes attributes = {regions, array_length(regions), .is_forwarded = true};
+    script_play_on(&(struct script_stage){.clusters = 3,
+                                          .attributes = &attributes,
+                                          .begin = leave_out_the_last,
+                                          .run = play_outside});
+}
+
 /* --- an attribute that is taken away ---- */
 
 static void
