@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define PATIENCE (120 * NS_PER_S)
+
 void
 entity_place(struct script *script, unsigned cluster, const char *type, const char *key,
              const char *region)
@@ -32,6 +34,19 @@ entity_get(struct script *script, unsigned cluster, const char *type, const char
     struct error *err = script_call_at(script, cluster, ENTITY_API("GetEntity"), &request.base,
                                        TYPE_OF(get_entity_response), &response);
     return err == NULL ? (STORE_API(GetEntityResponse) *)response : NULL;
+}
+
+void
+entity_await(struct script *script, unsigned cluster, const char *type, const char *key,
+             bool is_deleted)
+{
+    int64_t limit = clock_monotonic() + PATIENCE;
+    STORE_API(GetEntityResponse) *found = entity_get(script, cluster, type, key);
+    while (found == NULL || found->entity->is_deleted != is_deleted) {
+        EXPECT(clock_monotonic() < limit);
+        script_sleep(script, 10 * NS_PER_MS);
+        found = entity_get(script, cluster, type, key);
+    }
 }
 
 static void

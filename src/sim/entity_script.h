@@ -16,6 +16,9 @@ void entity_place(struct script *script, unsigned cluster, const char *type, con
                   const char *region);
 void entity_delete(struct script *script, unsigned cluster, const char *type, const char *key);
 /* NULL: there is none, or the cluster cannot say. */
+/* Waits until a cluster has heard that the entity was deleted, or that it is back. */
+void entity_await(struct script *script, unsigned cluster, const char *type, const char *key,
+                  bool is_deleted);
 STORE_API(GetEntityResponse) *entity_get(struct script *script, unsigned cluster, const char *type,
                                          const char *key);
 

@@ -253,6 +253,7 @@ play_deleted(struct script *script)
     EXPECT_OK(script_try_start(script, 0, entity_request(script, "w", "city", "seattle"), &run_id));
     entity_delete(script, 1, "city", "seattle");
     EXPECT(entity_get(script, 1, "city", "seattle")->entity->is_deleted);
+    entity_await(script, 0, "city", "seattle", true);
     active_end(script, 1, "w"); /* its workflows stay where they are */
     static const char gone[] = "'seattle' of type 'city': it was deleted";
     struct error *err =
@@ -268,6 +269,7 @@ play_deleted(struct script *script)
     EXPECT(script_history(script, 1, "v", "") == NULL);
     entity_place(script, 0, "city", "seattle",
                  "region0"); /* it comes back, with a higher version */
+    entity_await(script, 1, "city", "seattle", false);
     EXPECT_OK(script_try_start(script, 1, entity_request(script, "v", "city", "seattle"), &run_id));
     active_end(script, 0, "v");
 }

@@ -244,16 +244,28 @@ decide_and_refuse(void *context, struct step *step)
     return error_new(step->arena, ERR_BAD_REQUEST, "refused");
 }
 
+/* What a step writes. Not all rows: those of the domains come and go meanwhile. */
+static size_t
+count_rows_of_runs(struct rig *rig)
+{
+    static const enum row_kind kinds[] = {ROW_CURRENT,  ROW_RUN,   ROW_PENDING,     ROW_HISTORY,
+                                          ROW_TRANSFER, ROW_TIMER, ROW_REPLICATION, ROW_VISIBLE};
+    size_t count = 0;
+    for (size_t i = 0; i < array_length(kinds); i++)
+        count += rig_rows(rig, kinds[i]);
+    return count;
+}
+
 void
 case_a_refused_step_leaves_nothing(struct rig *rig)
 {
     rig_take(rig);
     EXPECT_OK(rig_start(rig, "wf", "one", 100, rig->arena, NULL));
-    size_t rows = memory_base_rows(rig->base);
+    size_t rows = count_rows_of_runs(rig);
     struct shard_step step = {
         .key = {rig->domain_id, "wf", ""}, .needs_run = true, .decide = decide_and_refuse};
     EXPECT_KIND(shard_step(rig->shard, &step, rig->arena), ERR_BAD_REQUEST);
-    EXPECT_EQ(memory_base_rows(rig->base), rows);
+    EXPECT_EQ(count_rows_of_runs(rig), rows);
     EXPECT_OK(rig_signal(rig, "wf", rig->arena));
     EXPECT_EQ(rig_stored_next_event_id(rig, "wf"), 4);
     EXPECT_EQ(rig_rows(rig, ROW_RUN), 1);
