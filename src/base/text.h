@@ -44,6 +44,10 @@ size_t text_distance(struct slice one, struct slice other);
 must_use bool text_parse_int64(struct slice text, int64_t low, int64_t high, int64_t *number);
 must_use bool text_parse_uint64(struct slice text, uint64_t low, uint64_t high, uint64_t *number);
 
+/* What is wrong with an address, as a sentence that names it; NULL: it is host:port or [host]:port,
+ * with a port from 0 to 65535. The system takes a larger port modulo 65536, without a word. */
+const char *text_address_fault(const char *address, struct arena *arena);
+
 /* A duration as Go writes it: "1h30m", "-1.5s", "100ms", "0"; units ns us µs ms s m h. Nanoseconds.
  */
 must_use bool text_parse_duration(struct slice text, int64_t *nanoseconds);

@@ -315,3 +315,27 @@ TEST(text, a_moment_is_written_as_go_does_and_read_again)
         EXPECT_EQ(back, known[i].nanoseconds);
     }
 }
+
+/* ---- addresses ---- */
+
+TEST(text, an_address_has_a_host_and_a_port_that_exists)
+{
+    static const char *const right[] = {"127.0.0.1:0", "h:65535", ":7833", "[::1]:1", "[::]:7833"};
+    static const char *const wrong[][2] = {
+        {"", "'' is not an address of the form host:port"},
+        {"host", "'host' is not an address of the form host:port"},
+        {"host:", "'host:' is not an address of the form host:port"},
+        {"::1:7833", "'::1:7833' is not an address: IPv6 is written [host]:port"},
+        {"h:65536", "'h:65536' is not an address: port '65536' is not a number from 0 to 65535"},
+        {"h:99999", "'h:99999' is not an address: port '99999' is not a number from 0 to 65535"},
+        {"h:-1", "'h:-1' is not an address: port '-1' is not a number from 0 to 65535"},
+        {"h:http", "'h:http' is not an address: port 'http' is not a number from 0 to 65535"},
+        {"h:18446744073709551617", "'h:18446744073709551617' is not an address: port "
+                                   "'18446744073709551617' is not a number from 0 to 65535"},
+    };
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    for (size_t i = 0; i < array_length(right); i++)
+        EXPECT(text_address_fault(right[i], arena) == NULL);
+    for (size_t i = 0; i < array_length(wrong); i++)
+        EXPECT_TEXT(text_address_fault(wrong[i][0], arena), wrong[i][1]);
+}

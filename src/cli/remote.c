@@ -61,12 +61,23 @@ open_tls(struct cli_call *call, struct tls **tls)
     return err == NULL ? NULL : cli_wrong(call, error_wrap(err, "--tls_cert_path"));
 }
 
+static struct error *
+check_address(struct cli_call *call)
+{
+    const char *fault = text_address_fault(call->address, call->arena);
+    return fault == NULL
+               ? NULL
+               : cli_wrong(call, error_new(call->arena, ERR_BAD_REQUEST, "--address: %s", fault));
+}
+
 struct error *
 cli_ask(struct cli_call *call, const char *path, const ProtobufCMessage *request, int64_t timeout,
         const ProtobufCMessageDescriptor *type, ProtobufCMessage **response)
 {
     struct tls *tls = NULL;
-    struct error *err = read_timeout(call, &timeout);
+    struct error *err = check_address(call);
+    if (err == NULL)
+        err = read_timeout(call, &timeout);
     if (err == NULL)
         err = cli_make_token(call);
     if (err == NULL)

@@ -5,6 +5,7 @@
 #include "cluster/group.h"
 
 #include "base/check.h"
+#include "base/text.h"
 
 #define SECTION "clusterGroupMetadata"
 
@@ -110,6 +111,10 @@ read_cluster(const struct config *config, const char *name, struct faults *fault
         .tls = read_tls(config, name, arena),
         .signing_key_file = read_signing_key(config, name, arena),
     };
+    const char *fault =
+        cluster->rpc_address[0] == '\0' ? NULL : text_address_fault(cluster->rpc_address, arena);
+    if (fault != NULL)
+        faults_add(faults, "%s: %s", key_of(name, "rpcAddress", arena), fault);
     const char *region = config_text(config, key_of(name, "region", arena));
     cluster->region = region[0] == '\0' ? NULL : region;
     if (cluster->signing_key_file[0] == '\0' &&

@@ -153,6 +153,8 @@ TEST(group, every_fault_refuses_the_start_and_names_its_key, "J-005")
         {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, authorizationProvider: "
          "{enable: true}}}}",
          "clusterGroup.d.authorizationProvider.privateKey is not set"},
+        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcAddress: 'h:99999'}}}",
+         "clusterGroup.d.rpcAddress: 'h:99999' is not an address: port '99999'"},
         {"{clusterGroup: {cluster0: {rpcTransport: pigeon}}}",
          "clusterGroup.cluster0.rpcTransport is 'pigeon'"},
         {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 0}}}",

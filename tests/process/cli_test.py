@@ -192,6 +192,8 @@ def test_wrong_arguments_end_with_2_and_say_what_to_do(binary, folder):
         (("domain", "describe", "--do", "d", "--format", "yaml"), "neither table nor json"),
         (("domain", "describe", "--do", "d", "--transport", "tchannel"), "say grpc"),
         (("domain", "describe", "--do", "d", "--ct", "soon"), "--context_timeout"),
+        (("domain", "describe", "--do", "d", "--address", "h:99999"), "port '99999' is not"),
+        (("domain", "describe", "--do", "d", "--address", "h"), "of the form host:port"),
         (("domain", "describe", "d"), "one word too many"),
         (("group", "--clusters", "10"), "from 1 to 9"),
         (("domain", "rename"), "cadenza domain --help lists them"),

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "fiber/linux/inside.h"
 
 struct lookup {
@@ -51,20 +52,16 @@ lookup_done(struct pool_job *job)
         lookup_free(lookup);
 }
 
-/* Splits at the last colon; brackets around an IPv6 host go away. NULL: there is no port. */
+/* Splits at the last colon; brackets around an IPv6 host go away. */
 static struct lookup *
 lookup_new(const char *address, bool is_passive)
 {
     const char *colon = strrchr(address, ':');
-    if (colon == NULL || colon[1] == '\0')
-        return NULL;
     const char *host = address;
     size_t length = (size_t)(colon - address);
     if (length >= 2 && host[0] == '[' && host[length - 1] == ']') {
         host++;
         length -= 2;
-    } else if (memchr(host, ':', length) != NULL) {
-        return NULL;
     }
     struct lookup *lookup = memory_zalloc(1, sizeof *lookup);
     lookup->host = memory_zalloc(length + 1 + strlen(colon), 1);
@@ -103,9 +100,10 @@ struct error *
 address_resolve(const char *address, bool is_passive, int64_t deadline, struct arena *arena,
                 struct addrinfo **list)
 {
+    const char *fault = text_address_fault(address, arena);
+    if (fault != NULL)
+        return error_new(arena, ERR_UNAVAILABLE, "%s", fault);
     struct lookup *lookup = lookup_new(address, is_passive);
-    if (lookup == NULL)
-        return error_new(arena, ERR_UNAVAILABLE, "%s is no address of the form host:port", address);
     lookup->hints.ai_flags |= AI_NUMERICHOST; /* first without asking anybody */
     lookup_work(lookup);
     if (lookup->failed == EAI_NONAME) {
