@@ -219,10 +219,9 @@ cli_batch_start(struct cli_call *call)
     if (err != NULL)
         return err;
     cli_note("This batch job will be operating on %lld workflows.", count);
-    if (!is_confirmed(call)) {
-        cli_note("Batch job is not started.");
-        return NULL;
-    }
+    if (!is_confirmed(call))
+        return error_new(call->arena, ERR_CANCELLED,
+                         "batch job is not started; answer Yes, or give --yes");
     return start_job(call, domain, params);
 }
 

@@ -122,7 +122,7 @@ def test_a_batch_does_one_thing_to_all_that_a_query_finds(binary, folder):
         support.wait_until(lambda: cli(*count) == "2\n", "the lists")
         batch = ["workflow", "batch", "start", "--query", query, "--reason", "drill"]
         code, out, err = cli.run(*batch, "--batch_type", "terminate", input="No\n")
-        assert code == 0 and "2 workflows" in err and "is not started" in err, (out, err)
+        assert code == 1 and "2 workflows" in err and "is not started" in err, (out, err)
         assert "is none of terminate" in cli(*batch, "--batch_type", "nothing", code=2)
         assert "--signal_name is missing" in cli(*batch, "--batch_type", "signal", code=2)
         started = json.loads(cli(*batch, "--batch_type", "terminate", "--yes"))
