@@ -3,10 +3,14 @@
  * A connection keeps the context it began with; a new context takes the place of the old one under
  * a mutex, since connections of all loops begin with it. Whoever renews certificates writes several
  * files one after the other, so files are read only when two looks have seen them alike. */
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -21,6 +25,41 @@ tls_reason(const char *otherwise)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
     return reason != NULL ? reason : otherwise;
+}
+
+/* ---- why a file is not taken ---- */
+
+/* What the system says about a file that should be read; NULL: it can be. */
+static const char *
+system_reason(const char *file)
+{
+    struct stat found;
+    int descriptor = open(file, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return strerror(errno);
+    bool is_folder = fstat(descriptor, &found) == 0 && S_ISDIR(found.st_mode);
+    close(descriptor);
+    return is_folder ? strerror(EISDIR) : NULL;
+}
+
+/* OpenSSL says "system lib" for a file that it cannot open, and "no start line" for one that is not
+ * PEM. `what` should have been in it. */
+static struct error *
+refuse_file(const char *role, const char *file, const char *what, struct arena *arena)
+{
+    unsigned long code = ERR_peek_error(); /* the first: later ones say that it failed */
+    const char *reason = system_reason(file);
+    bool is_no_start =
+        ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+    bool is_no_key =
+        ERR_GET_LIB(code) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED;
+    if (reason == NULL && (is_no_start || is_no_key))
+        reason = arena_format(arena, "has no %s in PEM form", what);
+    if (reason == NULL)
+        reason = ERR_reason_error_string(code);
+    if (reason == NULL)
+        reason = "cannot be read";
+    return error_new(arena, ERR_BAD_REQUEST, "%s %s: %s", role, file, reason);
 }
 
 /* ---- rules ---- */
@@ -44,16 +83,19 @@ load_own_certificate(SSL_CTX *context, const struct tls_options *options, struct
                                                "a TLS server needs a certificate and a key");
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(context, options->certificate_file) != 1)
-        return error_new(arena, ERR_BAD_REQUEST, "certificate %s: %s", options->certificate_file,
-                         tls_reason("cannot be read"));
+        return refuse_file("certificate", options->certificate_file, "certificate", arena);
     if (options->key_file == NULL)
         return error_new(arena, ERR_BAD_REQUEST, "certificate %s has no key",
                          options->certificate_file);
-    if (SSL_CTX_use_PrivateKey_file(context, options->key_file, SSL_FILETYPE_PEM) != 1 ||
-        SSL_CTX_check_private_key(context) != 1)
-        return error_new(arena, ERR_BAD_REQUEST, "key %s: %s", options->key_file,
-                         tls_reason("cannot be read"));
-    return NULL;
+    if (SSL_CTX_use_PrivateKey_file(context, options->key_file, SSL_FILETYPE_PEM) == 1 &&
+        SSL_CTX_check_private_key(context) == 1)
+        return NULL;
+    unsigned long code = ERR_peek_last_error();
+    if (ERR_GET_LIB(code) == ERR_LIB_X509 && (ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
+                                              ERR_GET_REASON(code) == X509_R_KEY_TYPE_MISMATCH))
+        return error_new(arena, ERR_BAD_REQUEST, "key %s: is not the key of certificate %s",
+                         options->key_file, options->certificate_file);
+    return refuse_file("key", options->key_file, "private key", arena);
 }
 
 static struct error *
@@ -72,8 +114,7 @@ load_authorities(SSL_CTX *context, const struct tls_options *options, struct are
     for (const char *const *file = options->authority_files; *file != NULL && err == NULL; file++)
         if (SSL_CTX_load_verify_file(context, *file) != 1 ||
             SSL_add_file_cert_subjects_to_stack(names, *file) != 1)
-            err = error_new(arena, ERR_BAD_REQUEST, "authority %s: %s", *file,
-                            tls_reason("cannot be read"));
+            err = refuse_file("authority", *file, "certificate", arena);
     SSL_CTX_set_client_CA_list(context, names);
     return err;
 }

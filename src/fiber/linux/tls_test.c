@@ -324,6 +324,54 @@ TEST(tls, mutual_tls_takes_clients_with_a_certificate_only)
     EXPECT_EQ(meeting.server_failed, ERR_UNAVAILABLE);
 }
 
+/* What a server is told about these two files. */
+static void
+expect_refusal(const char *certificate, const char *key, const char *wanted, struct arena *arena)
+{
+    struct tls *tls;
+    struct tls_options options = {
+        .is_server = true, .certificate_file = certificate, .key_file = key};
+    struct error *err = tls_new(&options, arena, &tls);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message, wanted);
+}
+
+/* The reason is one that can be acted upon, not OpenSSL's "system lib" or "no start line". */
+static void
+read_reasons(void *argument)
+{
+    struct meeting *meeting = argument;
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    const char *certificate = meeting->files.certificate, *key = meeting->files.key;
+    const char *other = meeting->files.other_key, *folder = meeting->files.folder;
+    expect_refusal("/nope.pem", key, "certificate /nope.pem: No such file or directory", arena);
+    expect_refusal(certificate, "/nope.pem", "key /nope.pem: No such file or directory", arena);
+    expect_refusal(folder, key, arena_format(arena, "certificate %s: Is a directory", folder),
+                   arena);
+    expect_refusal(key, key,
+                   arena_format(arena, "certificate %s: has no certificate in PEM form", key),
+                   arena);
+    expect_refusal(certificate, certificate,
+                   arena_format(arena, "key %s: has no private key in PEM form", certificate),
+                   arena);
+    expect_refusal(
+        certificate, other,
+        arena_format(arena, "key %s: is not the key of certificate %s", other, certificate), arena);
+    if (geteuid() == 0) /* reads everything */
+        return;
+    chmod(certificate, 0);
+    expect_refusal(certificate, key,
+                   arena_format(arena, "certificate %s: Permission denied", certificate), arena);
+}
+
+TEST(tls, a_file_that_is_not_taken_is_told_with_a_reason_to_act_upon)
+{
+    struct meeting meeting;
+    meeting_prepare(&meeting);
+    linux_run(&(struct linux_options){.loops = 1}, read_reasons, &meeting);
+    meeting_clean(&meeting);
+}
+
 static void
 read_bad_files(void *argument)
 {
