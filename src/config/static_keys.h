@@ -15,7 +15,8 @@
       "json: one object per line; console: for eyes.")                                             \
     X("log.levelKey", TEXT, "level", "Name of the field that holds a line's level.")               \
     X("log.outputFile", TEXT, "",                                                                  \
-      "A file that lines are added to, in a folder that is there; not if log.stdout says true.")   \
+      "A file that lines are added to, in a folder that is there; not if log.stdout says true. "   \
+      "SIGHUP opens it again, for logrotate.")                                                     \
     X("persistence.numHistoryShards", INTEGER(1, 16384), "16",                                     \
       "Slices of the workflow ids; written into the data folder at its first start and fixed for " \
       "life.")                                                                                     \

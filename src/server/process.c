@@ -7,6 +7,7 @@
 #include "server/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@ struct process {
     struct config *config;
     struct log log;
     int log_descriptor;
+    const char *log_file; /* NULL: it goes to standard output or standard error */
+    bool has_terminal;
     struct metrics *metrics;
     struct dynamic *dynamic;
     struct store *store;
@@ -109,8 +112,10 @@ open_log_output(struct process *process)
     if (file[0] == '\0' || (is_stdout && config_is_given(config, "log.stdout")))
         return NULL;
     process->log_descriptor = log_open_file(file);
-    if (process->log_descriptor >= 0)
+    if (process->log_descriptor >= 0) {
+        process->log_file = file;
         return NULL;
+    }
     return error_new(process->arena, ERR_IO, "log.outputFile: %s: %s", file, strerror(errno));
 }
 
@@ -139,6 +144,22 @@ open_log(struct process *process)
                  log_text("value", config_text(config, "log.level")));
     config_log_ignored(config, &process->log);
     return NULL;
+}
+
+/* After logrotate has moved the file away lines go into a new one. The number of the descriptor
+ * stays: loops may be writing to it. */
+static void
+reopen_log(struct process *process)
+{
+    int fresh = log_open_file(process->log_file);
+    if (fresh < 0 || dup3(fresh, process->log_descriptor, O_CLOEXEC) < 0)
+        log_warn(&process->log, "The log file cannot be opened again; the old one is used.",
+                 log_text("file", process->log_file), log_text("error", strerror(errno)));
+    else
+        log_info(&process->log, "The log file was opened again.",
+                 log_text("file", process->log_file));
+    if (fresh >= 0)
+        close(fresh);
 }
 
 static void
@@ -306,6 +327,20 @@ on_stop(void *context)
         fiber_wake(process->first);
 }
 
+/* SIGHUP: from logrotate, or because the terminal is gone. */
+static void
+on_hangup(void *context)
+{
+    struct process *process = context;
+    if (process->log_file != NULL)
+        reopen_log(process);
+    else if (process->has_terminal)
+        on_stop(process);
+    else
+        log_info(&process->log, "SIGHUP: the log goes to standard output or standard error, there "
+                                "is no file to open again.");
+}
+
 static void
 announce(struct process *process)
 {
@@ -347,12 +382,15 @@ serve(void *argument)
 {
     struct process *process = argument;
     ground_on_stop(on_stop, process);
+    process->has_terminal = isatty(STDERR_FILENO);
     process->arena = arena_new(0);
     struct error *err = load_config(process);
     if (err == NULL)
         err = open_log(process);
-    if (err == NULL)
+    if (err == NULL) {
+        linux_on_hangup(on_hangup, process);
         err = open_all(process);
+    }
     if (err == NULL) {
         announce(process);
         wait_for_end(process);
@@ -364,6 +402,7 @@ serve(void *argument)
     close_all(process);
     if (err == NULL)
         log_info(&process->log, "cadenza has stopped");
+    linux_on_hangup(NULL, NULL);
     close_log(process);
     if (process->config != NULL)
         config_free(process->config);
@@ -380,6 +419,13 @@ read_loops(const char *text, struct arena *arena, unsigned *loops)
                          text);
     *loops = (unsigned)number;
     return NULL;
+}
+
+static struct error *
+check_address(const char *flag, const char *address, struct arena *arena)
+{
+    const char *fault = address == NULL ? NULL : text_address_fault(address, arena);
+    return fault == NULL ? NULL : error_new(arena, ERR_BAD_REQUEST, "%s: %s", flag, fault);
 }
 
 int
@@ -413,7 +459,8 @@ process_serve(int count, char **arguments)
         .usage = "cadenza server [flags]",
         .summary = "Runs a server with its store inside, in the foreground, until it gets SIGTERM "
                    "or Ctrl-C.\n"
-                   "It logs JSON lines to standard output.",
+                   "It logs JSON lines to standard output, or to the file of log.outputFile, which "
+                   "SIGHUP opens again.",
         .examples =
             "  cadenza server\n"
             "  cadenza server --data /var/lib/cadenza --grpc 0.0.0.0:7833 --config cadenza.yaml\n",
@@ -425,6 +472,10 @@ process_serve(int count, char **arguments)
     struct error *err = command_line_read(&line, count, arguments, NULL, &wants_help, arena);
     if (err == NULL)
         err = read_loops(process.loops, arena, &loops);
+    if (err == NULL)
+        err = check_address("--grpc", process.grpc, arena);
+    if (err == NULL)
+        err = check_address("--http", process.http, arena);
     if (err != NULL) {
         dprintf(STDERR_FILENO, "cadenza server: %s\n", err->message);
         return 2;

@@ -95,6 +95,7 @@ def test_the_package_holds_what_a_machine_needs(binary, folder):
         "./usr/bin/cadenza",
         "./lib/systemd/system/cadenza.service",
         "./etc/cadenza/config.yaml",
+        "./etc/logrotate.d/cadenza",
         "./usr/share/cadenza/grafana/server.json",
         "./usr/share/cadenza/grafana/replication.json",
         "./usr/share/doc/cadenza/operating.md",

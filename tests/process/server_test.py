@@ -193,6 +193,41 @@ def test_the_log_goes_where_and_looks_as_the_settings_say(binary, folder):
     assert code == 1 and "log.outputFile" in text, text
 
 
+def count_of(log):
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@support.proves("H-040")
+def test_the_log_file_is_opened_again_when_logrotate_has_moved_it(binary, folder):
+    config, log, old = folder / "config.yaml", folder / "cadenza.log", folder / "cadenza.log.1"
+    config.write_text(f"log: {{outputFile: {log}}}\n")
+    with support.Server(binary, folder / "data", "--config", str(config)) as server:
+        for _ in range(3):
+            log.rename(old)
+            server.process.send_signal(signal.SIGHUP)
+            support.wait_until(lambda: count_of(log) > 0, "a new log file")
+            assert json.loads(log.read_text().splitlines()[0])["msg"].startswith("The log file was")
+        filed = count_of(old)
+        assert server.stop() == 0
+        assert "cadenza has stopped" in log.read_text() and count_of(old) == filed
+
+
+def test_a_hangup_does_not_end_a_server_whose_log_is_not_a_file(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        server.process.send_signal(signal.SIGHUP)
+        support.wait_until(lambda: "SIGHUP" in server.text(), "SIGHUP in the log")
+        register(server, "d")
+        assert server.stop() == 0
+
+
+def test_a_port_that_does_not_exist_is_refused(binary, folder):
+    for flag in ("--grpc", "--http"):
+        for address in ("127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:x", "127.0.0.1"):
+            code, out, err = support.run(binary, "server", flag, address)
+            assert code == 2 and f"{flag}: '{address}' is not an address" in err, (code, err)
+    assert not (folder / "data").exists()
+
+
 def test_an_address_in_use_is_named(binary, folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -73,6 +73,9 @@ struct ground {
     void (*stop)(void *context); /* ground_on_stop */
     void *stop_context;
     bool is_stop_unheard; /* a signal came before anybody asked for it */
+    uv_signal_t hangup_signal;
+    void (*hangup)(void *context); /* linux_on_hangup; NULL: SIGHUP ends the process */
+    void *hangup_context;
     struct timer stop_timer;
 };
 

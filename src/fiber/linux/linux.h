@@ -17,4 +17,8 @@ struct linux_options {
 void linux_run(const struct linux_options *options, void (*function)(void *argument),
                void *argument);
 
+/* Asks for a call on loop 0, from there, for each SIGHUP. The callback must not yield. One at a
+ * time; NULL removes it: then SIGHUP ends the process, as it does before. */
+void linux_on_hangup(void (*hangup)(void *context), void *context);
+
 #endif

@@ -158,6 +158,11 @@ lookup(void *argument)
     listener_free(listener);
     EXPECT_KIND(socket_connect("no-such-name.invalid:1", NEVER, arena, &near), ERR_UNAVAILABLE);
     EXPECT_KIND(socket_connect("no-such-name.invalid:1", 0, arena, &near), ERR_DEADLINE);
+    EXPECT_KIND(socket_connect("127.0.0.1:65537", NEVER, arena, &near), ERR_UNAVAILABLE);
+    struct error *err = listener_open("127.0.0.1:99999", arena, &listener);
+    EXPECT_KIND(err, ERR_IO);
+    EXPECT_TEXT(err->message, "listen on '127.0.0.1:99999' is not an address: port '99999' is not "
+                              "a number from 0 to 65535");
 }
 
 TEST(address, names_are_looked_up)
@@ -263,6 +268,22 @@ hear_signals(void *argument)
 TEST(ground, signals_ask_for_the_end_also_those_that_came_early)
 {
     on_linux(hear_signals);
+}
+
+static void
+hear_hangups(void *argument)
+{
+    linux_on_hangup(hear, fiber_self());
+    for (int i = 0; i < 2; i++) {
+        kill(getpid(), SIGHUP);
+        EXPECT_EQ(fiber_wait(clock_monotonic() + PATIENCE), WAKE_READY);
+    }
+    linux_on_hangup(NULL, NULL);
+}
+
+TEST(ground, a_hangup_is_heard_each_time)
+{
+    on_linux(hear_hangups);
 }
 
 struct watching {

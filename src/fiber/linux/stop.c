@@ -11,6 +11,7 @@
 #include "fiber/clock.h"
 #include "fiber/ground.h"
 #include "fiber/linux/inside.h"
+#include "fiber/linux/linux.h"
 
 #define STOPPING_MAX (30 * NS_PER_S)
 
@@ -105,6 +106,8 @@ signals_open(struct ground *ground)
         int failed = uv_signal_start(&ground->signals[i], hear_signal, numbers[i]);
         check_that(failed == 0, "no handler for signal %d: %s", numbers[i], uv_strerror(failed));
     }
+    uv_signal_init(&ground->loops[0].uv, &ground->hangup_signal);
+    ground->hangup_signal.data = ground;
 }
 
 void
@@ -112,6 +115,27 @@ signals_close(struct ground *ground)
 {
     for (size_t i = 0; ground->catches_signals && i < array_length(ground->signals); i++)
         uv_close((uv_handle_t *)&ground->signals[i], NULL);
+    uv_close((uv_handle_t *)&ground->hangup_signal, NULL);
+}
+
+static void
+hear_hangup(uv_signal_t *handle, int number)
+{
+    struct ground *ground = handle->data;
+    ground->hangup(ground->hangup_context);
+}
+
+void
+linux_on_hangup(void (*hangup)(void *context), void *context)
+{
+    struct linux_loop *loop = linux_loop_self();
+    struct ground *ground = loop->ground;
+    check_that(loop->loop.index == 0, "signals are heard on loop 0");
+    ground->hangup = hangup;
+    ground->hangup_context = context;
+    int failed = hangup == NULL ? uv_signal_stop(&ground->hangup_signal)
+                                : uv_signal_start(&ground->hangup_signal, hear_hangup, SIGHUP);
+    check_that(failed == 0, "no handler for SIGHUP: %s", uv_strerror(failed));
 }
 
 void
