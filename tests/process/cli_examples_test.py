@@ -257,6 +257,48 @@ def test_the_examples_of_dev_and_group_start_and_stop(binary, folder):
         process.stdout.close()
 
 
+def code_of(text):
+    """Lines of the blocks of code of a page, and what stands in back quotes in its sentences."""
+    fences = r"^```.*?\n(.*?)^```"
+    for block in re.findall(fences, text, re.M | re.S):
+        yield from block.splitlines()
+    lines = re.sub(fences, "", text, flags=re.M | re.S).splitlines()
+    yield from [line.strip() for line in lines if line.startswith("    ")]
+    sentences = "\n".join(line for line in lines if not line.startswith("    "))
+    yield from [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", sentences)]
+
+
+def command_lines():
+    """Every command line of a page: its page, the words behind `cadenza`."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        if page.name == "cli.md":  # is made from the tables
+            continue
+        for line in code_of(page.read_text()):
+            found = re.match(r"(?:\$ )?(?:[a-z]+=\$\()?(?:\./)?(?:bin/)?cadenza (.*)", line)
+            if found and "COMMAND" not in line:
+                plain = re.split(r"\s#|[|;&>]|\s\\$", found[1])[0].translate({91: " ", 93: " "})
+                yield page.name, [word for word in shlex.split(plain) if word.strip(".…")]
+
+
+def test_every_command_line_of_the_pages_has_words_and_flags_that_exist(binary, folder):
+    cli = Cli(binary, "127.0.0.1:1")
+    lines = list(command_lines())
+    assert len(lines) > 100, lines
+    wrong = []
+    for page, words in lines:
+        code, _, err = cli.run(*words, "--help")
+        wrong += [] if code == 0 else [(page, " ".join(words), err)]
+    assert not wrong, wrong
+
+
+def test_what_the_readme_leaves_in_a_clone_is_not_taken_for_source(binary, folder):
+    found = re.findall(r"--data (\./\S+)", (ROOT / "README.md").read_text())
+    for place in {"./data", "./data-group", *found}:
+        ignored = subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", f"{place}/file"])
+        assert ignored.returncode == 0, place
+
+
 def test_the_reference_is_what_the_tables_say(binary, folder):
     cli = Cli(binary, "127.0.0.1:1")
     text = (ROOT / "docs" / "cli.md").read_text()
