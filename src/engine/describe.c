@@ -132,8 +132,6 @@ describe_children(API(DescribeWorkflowExecutionResponse) *response, const struct
 static API(PendingDecisionInfo) *
 describe_decision(const STORED(PendingDecision) *decision, struct arena *arena)
 {
-    if (decision == NULL)
-        return NULL;
     bool is_started = decision->started_id != EVENT_NONE;
     API(PendingDecisionInfo) *info = message_new(arena, API_TYPE(pending_decision_info));
     info->state = is_started ? API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_STARTED)
@@ -144,6 +142,21 @@ describe_decision(const STORED(PendingDecision) *decision, struct arena *arena)
     info->schedule_id = decision->schedule_id;
     if (is_started)
         info->started_time = time_of(decision->started_time, arena);
+    return info;
+}
+
+/* It failed too often: its next attempt is scheduled for later. */
+static API(PendingDecisionInfo) *
+describe_paused(const STORED(RunRecord) *core, struct arena *arena)
+{
+    if (core->decision_retry_time == 0)
+        return NULL;
+    API(PendingDecisionInfo) *info = message_new(arena, API_TYPE(pending_decision_info));
+    info->state = API_VALUE(PENDING_DECISION_STATE__PENDING_DECISION_STATE_SCHEDULED);
+    info->scheduled_time = time_of(core->decision_retry_time, arena);
+    info->original_scheduled_time = time_of(core->decision_retry_time, arena);
+    info->attempt = core->decision_attempt;
+    info->schedule_id = core->next_event_id;
     return info;
 }
 
@@ -158,7 +171,9 @@ look_describe(void *context, const struct run *run, const STORED(CurrentRecord) 
         message_new(arena, API_TYPE(describe_workflow_execution_response));
     response->execution_configuration = describe_configuration(run->core, arena);
     response->workflow_execution_info = run_info(run->core, arena);
-    response->pending_decision = describe_decision(run->core->decision, arena);
+    response->pending_decision = run->core->decision != NULL
+                                     ? describe_decision(run->core->decision, arena)
+                                     : describe_paused(run->core, arena);
     describe_activities(response, run, arena);
     describe_children(response, run, arena);
     describe->bytes = message_encode(arena, &response->base);

@@ -120,14 +120,14 @@ TEST(close, a_decision_in_flight_is_failed_first_a_scheduled_one_is_not, "A-080"
     EXPECT_HISTORY(fixture, FIRST_TWO " WorkflowExecutionSignaled WorkflowExecutionTerminated");
 }
 
-/* Ten failures, then a signal before, between or after the start of the next attempt. */
+/* Three failures, then a signal before, between or after the start of the next attempt. */
 TEST(close, a_termination_amid_transient_attempts_is_the_last_event, "A-080")
 {
     for (int is_started = 0; is_started < 2; is_started++) {
         for (int signal_first = 0; signal_first < 2; signal_first++) {
             scoped(fixture_drop) struct fixture *fixture = fixture_new();
             fixture_begin(fixture);
-            for (int i = 0; i < 10; i++) {
+            for (int i = 0; i < 3; i++) {
                 EXPECT(fixture_poll_decision(fixture));
                 EXPECT_OK(fixture_fail_decision(fixture));
             }

@@ -107,13 +107,13 @@ fail_task(struct completion *completion, const struct mutation_mark *before,
     failure.identity = completion->request->identity;
     failure.binary_checksum = completion->request->binary_checksum;
     decision_fail(mutation, &failure);
-    completion->wants_decision = true;
     const char *details =
         arena_format(completion->step->arena,
                      "Decision attempt exceeds limit. Last decision failure cause and details: "
                      "%d - %s",
                      (int)failure.cause, failure.details == NULL ? "" : failure.details);
     decision_limit_attempts(mutation, details);
+    completion->wants_decision = !decision_pause(mutation, &failure);
 }
 
 /* Too much history is the end of a run that decides once more. */

@@ -7,9 +7,20 @@
 
 #include "base/check.h"
 #include "engine/command/inside.h"
+#include "engine/run/print.h"
+#include "fiber/mark.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
+/* A decision that its worker fails is tried again at once so many times, then after a pause that
+ * doubles. Cadence's server has no such pause: its Go client lets later attempts time out, and only
+ * their timeout grows. Other clients report every failure, and a list that is refused comes back as
+ * fast as the worker decides. Seconds. */
+#define RETRY_AT_ONCE     3
+#define RETRY_PAUSE_FIRST 1
+#define RETRY_PAUSE_MAX   300
+#define RETRY_REASON_MAX  200 /* bytes of a reason that are kept */
+#define SECOND            1000000000LL
 /* How the timeout of a decision grows that fails again and again, seconds. */
 #define RETRY_TIMEOUT_FIRST 60
 #define RETRY_TIMEOUT_MAX   300
@@ -116,8 +127,10 @@ decision_schedule(struct mutation *mutation, int64_t original_scheduled_time)
     check(run_is_open(mutation_run(mutation)));
     core->first_decision_time = 0;
     core->waits_for_parent = false;
-    if (mutation_flush_buffered(mutation))
-        core->decision_attempt = 0; /* there is news: not the same attempt again */
+    /* There is news: not the same attempt again, and it does not wait for its time. */
+    if (mutation_flush_buffered(mutation) || core->decision_retry_time != 0)
+        core->decision_attempt = 0;
+    core->decision_retry_time = 0;
     if (mutation_decision_list(mutation) != core->sticky_task_list)
         mutation_clear_sticky(mutation); /* none, or too old */
 
@@ -310,6 +323,63 @@ decision_fail(struct mutation *mutation, const struct decision_failure *failure)
     else
         decision_end_transient(mutation);
     decision_arrive(mutation, wanted);
+}
+
+/* ---- a pause before the next attempt ---- */
+
+static int64_t
+decision_pause_seconds(int32_t attempt)
+{
+    if (attempt <= RETRY_AT_ONCE)
+        return 0;
+    int64_t pause = RETRY_PAUSE_FIRST;
+    for (int32_t i = RETRY_AT_ONCE + 1; i < attempt && pause < RETRY_PAUSE_MAX; i++)
+        pause *= 2;
+    return pause < RETRY_PAUSE_MAX ? pause : RETRY_PAUSE_MAX;
+}
+
+/* "BAD_BINARY: why", cut, and without what would spoil a line. */
+static char *
+decision_reason(struct run *run, const struct decision_failure *failure)
+{
+    const char *name = failed_cause_print(failure->cause, run->arena);
+    struct slice details = failure->failure == NULL
+                               ? slice_text(failure->details == NULL ? "" : failure->details)
+                               : presence_read_bytes(failure->failure->details);
+    size_t length = details.length < RETRY_REASON_MAX ? details.length : RETRY_REASON_MAX;
+    char *text = arena_format(run->arena, "%s%s%.*s", name, length > 0 ? ": " : "", (int)length,
+                              length > 0 ? (const char *)details.data : "");
+    for (char *at = text; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    return text;
+}
+
+bool
+decision_pause(struct mutation *mutation, const struct decision_failure *failure)
+{
+    struct run *run = mutation_run(mutation);
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision == NULL);
+    int64_t pause = decision_pause_seconds(core->decision_attempt);
+#ifdef CADENZA_PLANT_failed_at_once
+    pause = 0;
+#endif
+    if (pause == 0 || !run_is_open(run) || run_has_buffered(run))
+        return false;
+    mark("failed_decision_waits");
+    core->decision_retry_time = decision_now(mutation) + pause * SECOND;
+    core->decision_failure = decision_reason(run, failure);
+    return true;
+}
+
+void
+decision_retry_due(struct mutation *mutation)
+{
+    STORED(RunRecord) *core = mutation_core(mutation);
+    check(core->decision == NULL && core->decision_retry_time <= mutation_facts(mutation)->now);
+    core->decision_retry_time = 0;
+    decision_schedule(mutation, 0);
 }
 
 static void

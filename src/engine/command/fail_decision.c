@@ -28,12 +28,14 @@ command_fail_decision(struct step *step, const struct task_name *task,
     API(Failure) *failure = message_new(step->arena, API_TYPE(failure));
     if (request->details != NULL)
         failure->details = request->details->data;
-    decision_fail(mutation, &(struct decision_failure){
-                                .cause = request->cause,
-                                .failure = failure,
-                                .identity = request->identity,
-                                .binary_checksum = request->binary_checksum,
-                            });
-    decision_schedule_if_needed(mutation);
+    struct decision_failure failed = {
+        .cause = request->cause,
+        .failure = failure,
+        .identity = request->identity,
+        .binary_checksum = request->binary_checksum,
+    };
+    decision_fail(mutation, &failed);
+    if (!decision_pause(mutation, &failed))
+        decision_schedule_if_needed(mutation);
     return NULL;
 }

@@ -33,6 +33,8 @@ forget_core(STORED(RunRecord) *core)
     FORGET_TEXT(core, client_feature_version);
     FORGET_TEXT(core, client_name);
     FORGET(core, decision_attempt); /* attempts leave no events */
+    FORGET(core, decision_retry_time);
+    FORGET_TEXT(core, decision_failure);
 }
 
 static void

@@ -48,6 +48,11 @@ struct decision_failure {
 /* Fails the started one: an event at attempt 0, else only the attempt rises. None is pending then.
  */
 void decision_fail(struct mutation *mutation, const struct decision_failure *failure);
+/* The worker failed it, in this step. True: that happened so often that the next attempt waits
+ * until core->decision_retry_time, or for news; false: the caller schedules one. */
+must_use bool decision_pause(struct mutation *mutation, const struct decision_failure *failure);
+/* That time has come. */
+void decision_retry_due(struct mutation *mutation);
 /* Times it out: start-to-close of a started one, schedule-to-start of a sticky one. None is pending
  * then; with too many attempts the run is terminated (A-068). */
 void decision_time_out(struct mutation *mutation, API(TimeoutType) type);

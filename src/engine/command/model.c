@@ -103,6 +103,7 @@ model_close(struct model *model, const char *name, const struct model_event *fir
     model->is_open = false;
     model->close = name;
     model->buffer_count = 0;
+    model->retry_time = 0;
     model->decision = (struct model_decision){.state = MODEL_NONE};
 }
 
@@ -162,7 +163,7 @@ model_request_cancel(struct model *model, const char *request)
 
 /* ---- time ---- */
 
-enum { DUE_RUN, DUE_DECISION, DUE_FIRST, DUE_TIMER, DUE_ACTIVITY };
+enum { DUE_RUN, DUE_DECISION, DUE_RETRY, DUE_FIRST, DUE_TIMER, DUE_ACTIVITY };
 
 struct model_due {
     int64_t time; /* 0: nothing */
@@ -192,6 +193,7 @@ next_due(const struct model *model)
         return first;
     consider(&first, (struct model_due){.time = model->timeout_time, .kind = DUE_RUN});
     consider(&first, (struct model_due){.time = model->decision.deadline, .kind = DUE_DECISION});
+    consider(&first, (struct model_due){.time = model->retry_time, .kind = DUE_RETRY});
     consider(&first, (struct model_due){.time = model->first_decision_time, .kind = DUE_FIRST});
     for (size_t i = 0; i < MODEL_TIMERS_MAX; i++) {
         const struct model_timer *timer = &model->timers[i];
@@ -267,6 +269,11 @@ model_wake(struct model *model, int64_t now)
             break;
         case DUE_DECISION:
             time_out_decision(model);
+            break;
+        case DUE_RETRY:
+            if (!needs_decision)
+                model->retry_time = 0; /* nothing new: the next attempt */
+            model_schedule_decision(model);
             break;
         case DUE_FIRST:
             model_schedule_decision(model);

@@ -101,6 +101,7 @@ struct model {
     struct model_timer timers[MODEL_TIMERS_MAX];
     struct model_decision decision;
     int32_t failed_attempts; /* when none is pending */
+    int64_t retry_time;      /* none is pending, and the next attempt comes then; 0: it does not */
     int64_t sticky_timeout;  /* 0: not sticky */
     bool is_cancel_requested;
     char cancel_request[16];
@@ -182,6 +183,8 @@ void model_append(struct model *model, struct model_event *event);
 bool model_flush(struct model *model);
 void model_schedule_decision(struct model *model);
 void model_schedule_if_needed(struct model *model);
+/* A worker failed the decision, just now: the next attempt, or a pause before it. */
+void model_retry_decision(struct model *model);
 /* The started decision is over without a result; `event` is written if it is an ordinary one. */
 void model_end_attempt(struct model *model, const char *event, int64_t number);
 void model_close(struct model *model, const char *name, const struct model_event *first);

@@ -15,8 +15,9 @@ void
 model_schedule_decision(struct model *model)
 {
     check(model->decision.state == MODEL_NONE && model->is_open);
-    if (model_flush(model))
-        model->failed_attempts = 0;
+    if (model_flush(model) || model->retry_time != 0)
+        model->failed_attempts = 0; /* there is news */
+    model->retry_time = 0;
     model->first_decision_time = 0;
     struct model_decision *decision = &model->decision;
     *decision = (struct model_decision){.state = MODEL_SCHEDULED,
@@ -86,6 +87,19 @@ model_end_attempt(struct model *model, const char *event, int64_t number)
     model->sticky_timeout = 0;
 }
 
+void
+model_retry_decision(struct model *model)
+{
+    static const int64_t pauses[] = {0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300};
+    size_t most = sizeof pauses / sizeof pauses[0] - 1;
+    size_t attempts = (size_t)model->failed_attempts;
+    int64_t pause = pauses[attempts < most ? attempts : most];
+    if (pause > 0 && model->buffer_count == 0)
+        model->retry_time = model->now + pause * MODEL_SECOND;
+    else
+        model_schedule_decision(model);
+}
+
 enum model_answer
 model_fail_decision(struct model *model, int cause)
 {
@@ -94,7 +108,7 @@ model_fail_decision(struct model *model, int cause)
     if (model->decision.state != MODEL_STARTED)
         return MODEL_NOT_FOUND;
     model_end_attempt(model, "DecisionTaskFailed", cause);
-    model_schedule_decision(model);
+    model_retry_decision(model);
     return MODEL_DONE;
 }
 

@@ -24,7 +24,7 @@
 
 /* How often what is worth testing happened. */
 struct tally {
-    uint64_t worlds, closes, retries, buffered, transients, late, repeats;
+    uint64_t worlds, closes, retries, buffered, transients, late, repeats, paused;
 };
 
 static void
@@ -40,6 +40,7 @@ live(uint64_t seed, struct tally *tally)
     tally->transients += world->transients;
     tally->late += world->late;
     tally->repeats += world->repeats;
+    tally->paused += world->paused;
     world_free(world);
 }
 
@@ -52,13 +53,13 @@ TEST(model, a_run_is_what_its_model_says_whatever_happens)
             live(seed + world, &tally);
     }
     printf("  %llu worlds: %llu closes, %llu retries, %llu decisions with events behind them, "
-           "%llu transient ones, %llu late alarms, %llu repeats\n",
+           "%llu transient ones, %llu late alarms, %llu repeats, %llu pauses after failures\n",
            (unsigned long long)tally.worlds, (unsigned long long)tally.closes,
            (unsigned long long)tally.retries, (unsigned long long)tally.buffered,
            (unsigned long long)tally.transients, (unsigned long long)tally.late,
-           (unsigned long long)tally.repeats);
+           (unsigned long long)tally.repeats, (unsigned long long)tally.paused);
     if (tally.worlds < 200)
         return; /* one seed that is looked at again */
     EXPECT(tally.closes > 0 && tally.retries > 0 && tally.buffered > 0 && tally.transients > 0);
-    EXPECT(tally.late > 0 && tally.repeats > 0);
+    EXPECT(tally.late > 0 && tally.repeats > 0 && tally.paused > 0);
 }

@@ -91,12 +91,28 @@ world_complete_decision(struct world *world)
         arena_text(fixture->arena, fixture_run(fixture)->core->create_request_id);
 }
 
-void
-world_fail_decision(struct world *world)
+static void
+fail_once(struct world *world)
 {
     world_say(world, "fail the decision");
     world_expect_answer(world, fixture_fail_decision(world->fixture),
                         model_fail_decision(world->model, 14));
+}
+
+/* Once, or as long as the next attempt comes at once. */
+void
+world_fail_decision(struct world *world)
+{
+    fail_once(world);
+    if (!world_one_in(world, 3))
+        return;
+    while (world->model->decision.state == MODEL_SCHEDULED) {
+        world_compare(world);
+        world_start_decision(world);
+        if (world->model->decision.state == MODEL_STARTED)
+            fail_once(world);
+    }
+    world->paused += world->model->retry_time != 0;
 }
 
 static struct error *

@@ -28,7 +28,8 @@ struct world {
     struct world_token tokens[WORLD_TOKENS_MAX];
     size_t token_count;
     const char *last; /* what was done last, for people */
-    uint64_t closes, retries, buffered, transients, late, repeats; /* how often it mattered */
+    uint64_t closes, retries, buffered, transients, late, repeats,
+        paused; /* how often it mattered */
 };
 
 /* Chance. */

@@ -70,6 +70,7 @@ command_settle(struct step *step, bool was_closed)
     if (run_decision_is_elsewhere(mutation_run(mutation)))
         mutation_resend_decision(mutation);
     core->decision_attempt = 0;
+    core->decision_retry_time = 0;
     if (has_begun)
         decision_schedule_if_needed(mutation);
 }

@@ -25,6 +25,7 @@
 enum due_kind {
     DUE_RUN_TIMEOUT,
     DUE_DECISION_TIMEOUT,
+    DUE_DECISION_RETRY,
     DUE_FIRST_DECISION,
     DUE_ASK_PARENT,
     DUE_TIMER,
@@ -59,6 +60,8 @@ list_run(struct due_list *list, const STORED(RunRecord) *core)
 {
     if (core->timeout_time != 0)
         add_due(list, (struct due){.time = core->timeout_time, .kind = DUE_RUN_TIMEOUT});
+    if (core->decision_retry_time != 0)
+        add_due(list, (struct due){.time = core->decision_retry_time, .kind = DUE_DECISION_RETRY});
     if (core->first_decision_time != 0 && !core->waits_for_parent)
         add_due(list, (struct due){.time = core->first_decision_time, .kind = DUE_FIRST_DECISION});
     if (core->waits_for_parent)
@@ -255,6 +258,10 @@ do_due(struct step *step, const struct due *due)
     case DUE_DECISION_TIMEOUT:
         time_out_decision(mutation, due);
         return true;
+    case DUE_DECISION_RETRY:
+        if (mutation_run(mutation)->core->decision_retry_time != 0) /* no news came before it */
+            decision_retry_due(mutation);
+        return false;
     case DUE_FIRST_DECISION:
         decision_schedule(mutation, 0);
         return false;
@@ -291,7 +298,7 @@ do_all(struct step *step, struct due_list *list, bool *needs_decision)
     for (size_t i = 0; i < list->due.count && run_is_open(run) && list->done < DUE_MAX; i++) {
         list->done++;
         const struct due *due = &list->due.items[i];
-        bool is_decision = due->kind == DUE_DECISION_TIMEOUT;
+        bool is_decision = due->kind == DUE_DECISION_TIMEOUT || due->kind == DUE_DECISION_RETRY;
         if (is_decision && *needs_decision)
             decision_schedule_if_needed(mutation);
         *needs_decision = do_due(step, due) || *needs_decision;
@@ -341,7 +348,8 @@ command_wake(struct step *step)
     put_off_reset(step);
     struct due_list list = {.arena = step->arena, .now = step->facts->now};
     const STORED(RunRecord) *core = mutation_run(mutation)->core;
-    bool needs_decision = core->decision == NULL && core->decision_attempt > 0; /* it moved here */
+    bool needs_decision = core->decision == NULL && core->decision_attempt > 0 &&
+                          core->decision_retry_time == 0; /* it moved here */
     for (list_due(&list, mutation); list.due.count > 0 && list.done < DUE_MAX;
          list_due(&list, mutation))
         do_all(step, &list, &needs_decision);

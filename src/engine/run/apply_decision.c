@@ -74,6 +74,8 @@ apply_decision_scheduled(struct mutation *mutation, const API(HistoryEvent) *eve
     decision->row = send_decision(mutation, decision);
     core->decision = decision;
     core->decision_attempt = 0;
+    core->decision_retry_time = 0;
+    core->decision_failure = presence_make_text(NULL);
     core->first_decision_time = 0;
     core->waits_for_parent = false;
 }

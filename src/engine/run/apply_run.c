@@ -181,6 +181,8 @@ apply_closed(struct mutation *mutation, const API(HistoryEvent) *event)
     void *value;
     while (map64_next(run->activities, &cursor, NULL, &value))
         mutation_drop_transfer(mutation, ((const STORED(PendingActivity) *)value)->row);
+    core->decision_retry_time = 0;
+    core->decision_failure = presence_make_text(NULL);
     core->first_decision_time = 0;
     core->waits_for_parent = false;
     core->close_time = event_time(event);

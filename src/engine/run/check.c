@@ -15,7 +15,8 @@
  *   7. A timer's started event is in the history.
  *   8. So is the initiated event of a child, a signal or a cancel request; a child that is not
  *      started has what it needs for it. Only before its first decision a run waits for its
- *      parent. */
+ *      parent.
+ *   9. Only a decision that failed and is not pending waits for its next attempt. */
 #include "engine/ndc/branches.h"
 #include "engine/run/inside.h"
 
@@ -80,6 +81,9 @@ rest_fault(const struct run *run)
     const STORED(RunRecord) *core = run->core;
     RULE(core->timeout_time >= 0 && core->alarm_time >= 0, "rule 5: a time before all time");
     RULE(!run_has_buffered(run) || run_has_started_decision(run), "rule 4");
+    RULE(core->decision_retry_time == 0 ||
+             (core->decision == NULL && core->decision_attempt > 0 && run_is_open(run)),
+         "rule 9: it waits to try again what did not fail");
     RULE(!core->waits_for_parent || (core->decision == NULL && core->parent != NULL),
          "rule 8: it waits for its parent");
     RULE((core->alarm_time == 0) == (core->alarm_row == 0), "rule 5: half an alarm");

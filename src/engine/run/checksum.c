@@ -53,6 +53,8 @@ forget_untold(STORED(RunRecord) *core)
     FORGET_TEXT(core, client_feature_version);
     FORGET_TEXT(core, client_name);
     FORGET(core, decision_attempt);
+    FORGET(core, decision_retry_time);
+    FORGET_TEXT(core, decision_failure);
 }
 
 static void

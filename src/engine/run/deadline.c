@@ -51,10 +51,10 @@ decision_deadline(const STORED(RunRecord) *core)
     if (decision == NULL && core->waits_for_parent)
         return 0;
 #endif
-    /* One has failed in another cluster, or was closed by a failover: the next one is due as soon
-     * as the run is active here. */
+    /* One failed often and waits for its next attempt; or it has failed in another cluster, or was
+     * closed by a failover: the next one is due as soon as the run is active here. */
     if (decision == NULL && core->decision_attempt > 0)
-        return core->last_event_time;
+        return core->decision_retry_time != 0 ? core->decision_retry_time : core->last_event_time;
     if (decision == NULL)
         return core->waits_for_parent ? core->ask_parent_time : core->first_decision_time;
     return decision_next_due(decision);

@@ -151,6 +151,13 @@ event_print(const API(HistoryEvent) *event, struct arena *arena)
 }
 
 const char *
+failed_cause_print(API(DecisionTaskFailedCause) cause, struct arena *arena)
+{
+    return enum_text(&uber__cadence__api__v1__decision_task_failed_cause__descriptor, (int)cause,
+                     arena);
+}
+
+const char *
 history_print(API(HistoryEvent) *const *events, size_t count, struct arena *arena)
 {
     struct buffer buffer = {0};

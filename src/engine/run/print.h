@@ -9,6 +9,8 @@
 /* "5 ActivityTaskScheduled id=a type=charge list=orders": the id, the name, then what tells it
  * apart from others of its kind. Lives in the arena. */
 const char *event_print(const API(HistoryEvent) *event, struct arena *arena);
+/* "BAD_BINARY": why a decision task failed. */
+const char *failed_cause_print(API(DecisionTaskFailedCause) cause, struct arena *arena);
 /* All of them, a line each. */
 const char *history_print(API(HistoryEvent) *const *events, size_t count, struct arena *arena);
 

@@ -28,8 +28,10 @@ run_wait(const struct run *run)
     if (run_has_pending_decision(run) || core->waits_for_parent || core->auto_reset_time != 0 ||
         run_has_buffered(run))
         return RUN_IS_UNDER_WAY;
-    enum run_wait wait =
-        core->first_decision_time != 0 || map_count(run->timers) > 0 ? RUN_WAITS_TIME : RUN_AT_REST;
+    enum run_wait wait = core->first_decision_time != 0 || core->decision_retry_time != 0 ||
+                                 map_count(run->timers) > 0
+                             ? RUN_WAITS_TIME
+                             : RUN_AT_REST;
     size_t cursor = 0;
     void *activity;
     while (map64_next(run->activities, &cursor, NULL, &activity)) {
