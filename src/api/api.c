@@ -94,6 +94,7 @@ static const struct rpc_method methods[] = {
     {ADMIN_PATH("ListOperationalDynamicConfig"), api_list_dynamic_config},
     {"/cadenza.admin.v1.LimitsAPI/HotWorkflows", api_hot_workflows},
     {"/cadenza.admin.v1.RunsAPI/ListDivergences", api_list_divergences},
+    {"/cadenza.admin.v1.RunsAPI/ListFailingDecisions", api_list_failing_decisions},
     {"/cadenza.admin.v1.RunsAPI/DescribeRebuild", api_describe_rebuild},
     {"/cadenza.admin.v1.RunsAPI/RebuildRun", api_rebuild_run},
     {"/cadenza.admin.v1.AuditAPI/ListAuditRecords", api_list_audit_records},

@@ -196,6 +196,7 @@ struct error *api_admin_remove_task(struct rpc_call *call);
 struct error *api_admin_reset_queue(struct rpc_call *call);
 struct error *api_hot_workflows(struct rpc_call *call);
 struct error *api_list_divergences(struct rpc_call *call);
+struct error *api_list_failing_decisions(struct rpc_call *call);
 struct error *api_describe_rebuild(struct rpc_call *call);
 struct error *api_rebuild_run(struct rpc_call *call);
 struct error *api_list_audit_records(struct rpc_call *call);

@@ -135,6 +135,40 @@ check_dead_letters(struct doctor *doctor)
             "cadenza admin dlq read --dlq_type domain shows them, merge applies them again.");
 }
 
+/* Workflows that stand still because their workers fail every decision. */
+static void
+check_decisions(struct doctor *doctor)
+{
+    struct cli_call *call = doctor->call;
+    STORE_API(ListFailingDecisionsRequest) request =
+        CADENZA__ADMIN__V1__LIST_FAILING_DECISIONS_REQUEST__INIT;
+    request.count = 1;
+    ProtobufCMessage *answer = NULL;
+    struct error *err =
+        cli_ask(call, "/cadenza.admin.v1.RunsAPI/ListFailingDecisions", &request.base, TIMEOUT,
+                &cadenza__admin__v1__list_failing_decisions_response__descriptor, &answer);
+    if (err != NULL) {
+        doctor_find_unanswered(doctor, "which decisions keep failing", err);
+        return;
+    }
+    const STORE_API(ListFailingDecisionsResponse) *response =
+        (const STORE_API(ListFailingDecisionsResponse) *)answer;
+    if (response->n_decisions == 0 || response->decisions[0]->workflow_execution == NULL)
+        return;
+    const STORE_API(FailingDecision) *first = response->decisions[0];
+    doctor_find(doctor,
+                arena_format(call->arena,
+                             "Workers fail every decision of %lld workflows, for instance %s of "
+                             "type %s in domain %s (attempt %d: %s).",
+                             (long long)response->total, first->workflow_execution->workflow_id,
+                             first->workflow_type, first->domain, (int)first->attempt,
+                             first->reason),
+                arena_format(call->arena,
+                             "Mend the workers of task list %s, then signal the workflow or wait: "
+                             "it is tried again every five minutes at least.",
+                             first->task_list));
+}
+
 static void
 check_disk(struct doctor *doctor)
 {
@@ -164,6 +198,7 @@ cli_doctor(struct cli_call *call)
     if (check_health(&doctor)) {
         check_shards(&doctor);
         check_dead_letters(&doctor);
+        check_decisions(&doctor);
         doctor_check_peers(&doctor);
         doctor_check_domains(&doctor);
     }

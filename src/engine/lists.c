@@ -1,4 +1,7 @@
-/* lists.c - what is asked of all shards about the lists of runs. See engine.h. */
+/* lists.c - what is asked of all shards: about the lists of runs, about runs that stand still. See
+ * engine.h. */
+#include <stdlib.h>
+
 #include "engine/inside.h"
 #include "route/route.h"
 
@@ -49,4 +52,46 @@ engine_visible_rebuild(struct engine *engine, struct arena *arena, uint64_t *run
 {
     *runs = 0;
     return visit_all(engine, rebuild_on_loop, arena, runs);
+}
+
+struct failing_call {
+    struct shard *shard;
+    struct arena *arena;
+    struct failing_decision *decisions;
+    size_t count;
+};
+
+static void
+failing_on_loop(void *argument)
+{
+    struct failing_call *call = argument;
+    call->count = shard_list_failing(call->shard, call->arena, &call->decisions);
+}
+
+static int
+compare_attempts(const void *one, const void *other)
+{
+    const struct failing_decision *first = one, *second = other;
+    return (first->attempt < second->attempt) - (first->attempt > second->attempt);
+}
+
+struct error *
+engine_list_failing(struct engine *engine, size_t count_max, struct arena *arena,
+                    struct failing_decision **decisions, size_t *count, size_t *total)
+{
+    vector_of(struct failing_decision) all = {0};
+    for (uint32_t i = 0; i < engine->options.shard_count; i++) {
+        struct failing_call call = {.shard = engine->shards[i], .arena = arena};
+        struct error *err = route_to_shard(i, failing_on_loop, &call, arena);
+        if (err != NULL)
+            return err;
+        for (size_t each = 0; each < call.count; each++)
+            vector_push_in(&all, arena, call.decisions[each]);
+    }
+    if (all.count > 0)
+        qsort(all.items, all.count, sizeof *all.items, compare_attempts);
+    *decisions = all.items;
+    *total = all.count;
+    *count = all.count < count_max ? all.count : count_max;
+    return NULL;
 }

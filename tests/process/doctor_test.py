@@ -8,8 +8,10 @@ import time
 from concurrent import futures
 
 import grpc
-from cadence.api.v1 import domain_pb2
+from cadence.api.v1 import common_pb2, domain_pb2, service_worker_pb2_grpc
 from cadence.api.v1 import service_domain_pb2 as domain_api
+from cadence.api.v1 import service_worker_pb2 as worker_api
+from cadence.api.v1 import tasklist_pb2, workflow_pb2
 from google.protobuf import timestamp_pb2
 
 import group_test
@@ -62,6 +64,45 @@ def test_a_cluster_that_is_away_is_said_with_the_domains_that_are_active_there(b
         assert found[1] == "1 domains are active in a cluster that is away: orders.", found
         clusters[1].start()
         support.wait_until(lambda: examine(binary, clusters[0]) == [], "cluster0 to be well again")
+
+
+def fail_decisions(server, count):
+    """A worker that knows nothing of the workflow's type."""
+    with grpc.insecure_channel(server.grpc) as channel:
+        stub = service_worker_pb2_grpc.WorkerAPIStub(channel)
+        for _ in range(count):
+            task = stub.PollForDecisionTask(
+                worker_api.PollForDecisionTaskRequest(
+                    domain="d", task_list=tasklist_pb2.TaskList(name="work"), identity="broken"
+                ),
+                timeout=support.LIMIT,
+            )
+            failed = worker_api.RespondDecisionTaskFailedRequest(
+                task_token=task.task_token,
+                cause=workflow_pb2.DECISION_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+                details=common_pb2.Payload(data=b"no such type"),
+            )
+            stub.RespondDecisionTaskFailed(failed, timeout=support.LIMIT)
+
+
+def test_a_workflow_whose_worker_fails_every_decision_is_said(binary, folder):
+    with support.Server(binary, folder / "data") as server:
+        for words in (
+            ["domain", "register", "--global_domain", "false"],
+            ["workflow", "start", "--workflow_id", "wf", "--tl", "work", "--wt", "type"]
+            + ["--et", "600"],
+        ):
+            done = support.run(binary, *words, "--domain", "d", "--address", server.grpc)
+            assert done[0] == 0, done
+        fail_decisions(server, 4)
+        (found,) = examine(binary, server)
+        reason = "WORKFLOW_WORKER_UNHANDLED_FAILURE: no such type"
+        assert found == (
+            "Workers fail every decision of 1 workflows, for instance wf of type type in domain d "
+            f"(attempt 4: {reason})."
+        ), found
+        lines = [line for line in server.lines() if "fail every decision" in line["msg"]]
+        assert len(lines) == 1 and lines[0]["reason"] == reason, lines
 
 
 # ---- a server that is made up, with everything wrong ----
@@ -132,7 +173,10 @@ def test_everything_that_is_wrong_is_said(binary, folder):
         behind = number(7, 3) + number(8, time.time_ns() - 90 * 10**9)
         peer = text(3, text(1, "late") + text(2, late.grpc) + number(3, 1) + behind)
         drains = stuck_domain(60)
+        run = text(2, text(1, "wf-1") + text(2, "run")) + text(3, "charge") + text(4, "work")
+        broken = text(1, "orders") + run + number(5, 7) + text(6, "BAD_BINARY: old")
         answers = {
+            "ListFailingDecisions": text(1, broken) + number(2, 3),
             "Health": text(2, "starting"),
             "DescribeShardDistribution": shards,
             "CountDLQMessages": letters,
@@ -142,18 +186,20 @@ def test_everything_that_is_wrong_is_said(binary, folder):
         }
         with MadeUp(answers) as server:
             found = examine(binary, server)
-    assert found[:4] == [
+    assert found[:5] == [
         "The server is not well: starting",
         "1 of 2 shards have no owner: their workflows stand still.",
         "5 messages of late about shard 3 could not be applied.",
         "7 changes of domains could not be applied.",
+        "Workers fail every decision of 3 workflows, for instance wf-1 of type charge in domain "
+        "orders (attempt 7: BAD_BINARY: old).",
     ], found
-    clock = re.fullmatch(r"The clock of late is (\S+) s behind that of here\.", found[4])
-    assert len(found) == 7 and 7 < float(clock[1]) < 11, found
-    lag = re.fullmatch(r"here is (\d+) s behind late: 3 messages are not applied\.", found[5])
+    clock = re.fullmatch(r"The clock of late is (\S+) s behind that of here\.", found[5])
+    assert len(found) == 8 and 7 < float(clock[1]) < 11, found
+    lag = re.fullmatch(r"here is (\d+) s behind late: 3 messages are not applied\.", found[6])
     assert 89 <= int(lag[1]) < 120, found
     stuck = r"The graceful failover of orders to here should have ended (\d+) s ago; 2 shards .*"
-    assert 59 <= int(re.fullmatch(stuck, found[6])[1]) < 90, found
+    assert 59 <= int(re.fullmatch(stuck, found[7])[1]) < 90, found
 
 
 def test_a_failover_that_is_under_way_is_not_stuck(binary, folder):

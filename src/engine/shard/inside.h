@@ -7,6 +7,7 @@
 #ifndef CADENZA_ENGINE_SHARD_INSIDE_H
 #define CADENZA_ENGINE_SHARD_INSIDE_H
 
+#include "base/limit.h"
 #include "base/priority.h"
 #include "base/tree.h"
 #include "engine/shard/shard.h"
@@ -360,6 +361,11 @@ struct tenure {
     struct replicating replicating;
     struct tenure_claims claims;
     struct markers markers;
+    struct {
+        struct map *runs;   /* run id → struct failing_run */
+        struct limit lines; /* of the log */
+        uint64_t left_out;  /* lines since the last one */
+    } failing;
     struct map *watched; /* run id → struct watched */
     struct map *queried; /* run id → struct queried */
     int64_t record_time; /* monotonic: when the shard record was last written */
@@ -954,6 +960,13 @@ must_use struct error *tenure_delete_now(struct tenure *tenure, const struct run
 
 void watches_init(struct tenure *tenure);
 void watches_free(struct tenure *tenure);
+
+/* --- failing.c ---- */
+
+void failing_init(struct tenure *tenure);
+void failing_free(struct tenure *tenure);
+/* A step has changed the run. */
+void failing_note(struct tenure *tenure, const struct run *run, const struct domain *domain);
 /* Does anybody wait for news of the run? */
 bool watches_has(const struct tenure *tenure, const char *run_id);
 /* Durable news of a run. */

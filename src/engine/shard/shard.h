@@ -161,6 +161,16 @@ must_use struct error *shard_admit(struct shard *shard, const struct run_key *ke
 size_t shard_hottest(const struct shard *shard, const char *domain_id, size_t count_max,
                      struct arena *arena, struct limits_rate **rates);
 
+/* A run whose workers fail every decision: it is tried again after pauses only. */
+struct failing_decision {
+    const char *domain_name, *workflow_id, *run_id, *workflow_type, *task_list;
+    const char *reason; /* of the newest failure */
+    int32_t attempt;
+};
+/* All that the shard knows of, in any order, at most 1,000. In the arena. Does not yield. */
+size_t shard_list_failing(const struct shard *shard, struct arena *arena,
+                          struct failing_decision **decisions);
+
 /* What a `prepare` may ask for; all but the first yield. Errors: the store's, as callers are told.
  */
 

@@ -32,6 +32,7 @@ step_batch_add(struct step_batch *commit, struct mutation *mutation, struct load
     struct effects *effects = &part->effects;
     mutation_finish(mutation, commit->batch, effects);
     alarms_put(tenure, run, effects, commit->batch);
+    failing_note(tenure, run, part->domain);
     if (effects->visible_row != 0)
         visible_enter(tenure, run, mutation_facts(mutation)->domain, effects->visible_row,
                       commit->arena);

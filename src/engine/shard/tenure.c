@@ -36,6 +36,7 @@ tenure_new(struct shard *shard, uint64_t range_id)
     claims_init(tenure);
     markers_init(tenure);
     watches_init(tenure);
+    failing_init(tenure);
     queries_init(tenure);
     return tenure;
 }
@@ -53,6 +54,7 @@ tenure_free(struct tenure *tenure)
     replicate_free(tenure);
     markers_free(tenure);
     watches_free(tenure);
+    failing_free(tenure);
     queries_free(tenure);
     view_free(tenure);
     arena_free(tenure->arena);
