@@ -6,9 +6,11 @@
 #include <stdatomic.h>
 
 #include "base/buffer.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "fiber/pool.h"
+#include "fiber/sync.h"
 #include "store/engine.h"
 #include "store/key.h"
 #include "store/rocks/fresh.h"
@@ -88,6 +90,11 @@ must_use struct error *folder_open_for_restore(const char *path,
                                                struct arena *arena, struct folder **folder);
 char *folder_join(struct arena *arena, const char *path, const char *name);
 
+/* Reads all of a backup that is being made, as rocks_check does. Yields. Errors: ERR_CORRUPT, the
+ * first problem; as rocks_check. */
+must_use struct error *inspect_backup(const char *path, const struct folder_identity *identity,
+                                      struct arena *arena);
+
 /* --- wal.c: the log, read before RocksDB does ---------------------------------------------------
  */
 
@@ -100,6 +107,7 @@ struct wal_report {
     const char
         *gap_file; /* the last log that does not go on where those before it end; NULL: none */
     uint64_t gap_behind; /* the number of the log before it */
+    uint64_t row_end;    /* number behind the last row of the last whole record; 0: there is none */
 };
 /* Looks at all logs of a database folder. Blocks: for the pool. Errors: ERR_CORRUPT names file and
  * offset of damage to what may have been acknowledged; ERR_IO. */
@@ -111,6 +119,19 @@ must_use struct error *wal_judge(const struct folder *folder, struct arena *aren
                                  struct wal_report *report);
 /* "DOING NAME: " and what errno says. */
 struct error *wal_io_error(struct arena *arena, const char *doing, const char *name);
+
+/* wal_mark.c: how far the log was synced, noted beside it. */
+#define MARK_BYTES (64U << 10) /* of log between two notes */
+struct wal_mark {
+    uint64_t log; /* number of the newest log then, or of one before it; 0: there is no note */
+    uint64_t row; /* number of the last row that was synced */
+};
+/* Writes it, if that can be done. Blocks, but for no disk. */
+void wal_mark_write(const struct folder *folder, const struct wal_mark *mark);
+struct wal_mark wal_mark_read(const struct folder *folder);
+/* Do the logs reach what was noted? Blocks. Errors: ERR_CORRUPT, ERR_IO. */
+must_use struct error *wal_mark_judge(const struct folder *folder, const struct wal_report *report,
+                                      struct arena *arena);
 
 /* wal_fragment.c: fragments of a log. */
 #define WAL_BLOCK_SIZE  32768
@@ -182,6 +203,35 @@ struct rocks_metrics {
     struct counter *commits, *groups, *gathered, *fenced, *bytes, *cold_reads;
     struct gauge *group_ns_max;
     struct histogram *group_seconds;
+    struct counter *damaged_reads, *scrubs, *scrubbed_bytes;
+    struct gauge *damaged_places, *damaged_rows, *scrub_age;
+};
+
+/* damage.c: what cannot be read */
+#define ROCKS_DAMAGES_MAX 64
+struct damage {
+    char file[32];
+    char rows_of[64]; /* kind and partition of rows that are there; "": not known */
+    uint64_t offset, bytes;
+    uint64_t rows; /* about */
+    uint64_t pass; /* that met it last */
+};
+struct damages {
+    struct lock lock;
+    struct damage place[ROCKS_DAMAGES_MAX];
+    size_t count;
+    _Atomic uint64_t pass;
+};
+
+/* scrub.c: everything is read once in a while */
+struct scrub {
+    int64_t interval;     /* between the beginnings of two passes; 0: there are none */
+    unsigned family;      /* that is read */
+    struct buffer cursor; /* from this key on */
+    int64_t passed_time;  /* monotonic: the last pass ended; or the first one began */
+    bool is_ending;
+    struct fiber *fiber;
+    struct latch done;
 };
 
 /* gather.c: those who were answered may be back in a moment. */
@@ -226,6 +276,8 @@ struct rocks {
     _Atomic(char *) failure; /* why it stopped; set once, by the committer */
     struct worker *worker;   /* the committer's thread */
     _Atomic unsigned copies; /* backups that copy the log now */
+    struct damages damages;
+    struct scrub scrub;     /* its fiber's, and of the thread that works for it */
     _Atomic bool is_laying; /* a runway is laid and the group behind it not written; see runway.c */
 
     struct {                /* the committer's: nobody else touches it */
@@ -242,6 +294,8 @@ struct rocks {
         bool has_settled;           /* the batch has the rest of the old generation */
         bool has_filled_all;        /* the last write left no family a memtable with room */
         size_t runway;              /* see runway.c: zeros that lie ahead in the log, about */
+        uint64_t log;               /* number of the log when the last were laid; 0: not known */
+        size_t unmarked;            /* bytes written since the last note; see wal_mark.c */
         size_t unlooked;            /* bytes written since large.c looked at its files */
         bool is_moving;             /* compaction moves values out of the oldest of them */
         uint64_t files_then;        /* how many there were when it was told so */
@@ -297,6 +351,19 @@ void runway_end(struct rocks *rocks);
  */
 void runway_pause(struct rocks *rocks);
 void runway_resume(struct rocks *rocks);
+
+/* RocksDB failed with these words. If they tell of damage it is noted; `before`: the key of the
+ * last row that could be read, if it is known; `place`: what tells it from others if the words name
+ * no file, 0: then it is not noted. Any thread. */
+void damage_note(struct rocks *rocks, const char *words, struct slice before, uint64_t place);
+/* The same of a call that met it. */
+void damage_read_failed(struct rocks *rocks, const char *words);
+/* Everything was read: what was not met is not there any more. */
+void damage_pass_over(struct rocks *rocks);
+
+/* Begins to read everything once per interval (0: not at all), and ends that. The second yields. */
+void scrub_begin(struct rocks *rocks, int64_t interval);
+void scrub_end(struct rocks *rocks);
 
 /* guards.c: what the committer knows of partitions */
 struct swept { /* keys of a range that holds no row */

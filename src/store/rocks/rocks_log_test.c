@@ -161,3 +161,82 @@ TEST(rocks_log, an_unfinished_write_is_kept_though_the_power_goes_while_it_is_se
     EXPECT(aside > 0 && aside < OPENING_CALLS);
     trial_end(&trial);
 }
+
+/* ---- a log that was cut ---- */
+
+/* Enough commits for several notes; the store is copied as a kill would leave it. */
+static void
+fill_log(struct place *place, struct wal_copy *log)
+{
+    struct store *store = place_open(place);
+    uint8_t bytes[1500];
+    memset(bytes, 'x', sizeof bytes);
+    for (uint64_t i = 0; i < 200; i++) {
+        struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+        batch_put(batch, ROW_RUN, place_key(place, i), slice_of(bytes, sizeof bytes));
+        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, place->arena));
+    }
+    char *copy = arena_format(place->arena, "%s/copy", place->folder);
+    place_shell(arena_format(place->arena, "cp -a '%s' '%s'", place->data, copy));
+    store_close(store);
+    place->data = copy;
+    *log = (struct wal_copy){.path = place_find_file(place->arena, place->data, ".log")};
+    place_drop_runway(log->path);
+    log->size = (size_t)wal_size(log->path);
+}
+
+static void
+expect_cut_refused(struct place *place, const char *path, size_t size)
+{
+    int failed = truncate(path, (off_t)size);
+    check(failed == 0);
+    struct rocks_options options = load_options(place->data);
+    struct store *store;
+    struct error *err = rocks_open(&options, place->arena, &store);
+    EXPECT_KIND(err, ERR_CORRUPT);
+    EXPECT(strstr(err->message, ".log was cut: it ends before row ") != NULL);
+    struct rocks_check check;
+    EXPECT_OK(rocks_check(place->data, place->arena, &check));
+    EXPECT_EQ(check.problems, 1);
+}
+
+/* In a record, between any two, and before the first: what is gone was acknowledged. */
+static void
+run_cut(struct place *place)
+{
+    struct wal_copy log;
+    fill_log(place, &log);
+    EXPECT(log.size > 4 * MARK_BYTES);
+    for (size_t size = log.size / 3 * 2; size > 1000; size -= 997)
+        expect_cut_refused(place, log.path, size);
+    expect_cut_refused(place, log.path, 0);
+}
+
+TEST(rocks_log, a_log_that_was_cut_in_its_middle_is_refused)
+{
+    place_run(run_cut);
+}
+
+/* What was written behind the last note may be torn, and a note that is damaged says nothing. */
+static void
+run_torn_behind_mark(struct place *place)
+{
+    struct wal_copy log;
+    fill_log(place, &log);
+    char *mark = arena_format(place->arena, "%s/log.mark", place->data);
+    EXPECT_EQ(wal_size(mark), 20);
+    int failed = truncate(log.path, (off_t)log.size - 100);
+    check(failed == 0);
+    struct store *store = place_open(place);
+    EXPECT_EQ(place_count(place, store, PARTITION_OF_SHARD(1), ROW_RUN), 199);
+    store_close(store);
+    EXPECT_OK(rocks_check(place->data, place->arena, &(struct rocks_check){0}));
+    failed = truncate(mark, 10);
+    check(failed == 0);
+    store_close(place_open(place));
+}
+
+TEST(rocks_log, a_log_that_is_torn_behind_what_was_noted_opens)
+{
+    place_run(run_torn_behind_mark);
+}

@@ -39,8 +39,8 @@
 #define PIECE_BYTES (64U << 10)
 #define NAME_ROOM   32
 
-/* The newest log of the folder; false: none is seen. */
-static bool
+/* The number of the newest log of the folder; 0: none is seen. */
+static uint64_t
 find_log(DIR *folder, char name[NAME_ROOM])
 {
     uint64_t newest = 0;
@@ -53,7 +53,7 @@ find_log(DIR *folder, char name[NAME_ROOM])
         newest = number;
         memcpy(name, entry->d_name, digits + 5);
     }
-    return newest > 0;
+    return newest;
 }
 
 static void
@@ -69,20 +69,37 @@ lay_in(int log)
 }
 
 static void
-lay(const char *database)
+lay(struct rocks *rocks)
 {
+    const char *database = rocks->folder->database;
     char name[NAME_ROOM];
     DIR *folder = opendir(database);
     if (folder == NULL)
         return;
-    bool is_found = find_log(folder, name);
+    uint64_t number = find_log(folder, name);
     closedir(folder);
     scoped(arena_drop) struct arena *arena = arena_new(0);
-    int log = is_found ? open(folder_join(arena, database, name), O_WRONLY | O_CLOEXEC) : -1;
+    int log = number > 0 ? open(folder_join(arena, database, name), O_WRONLY | O_CLOEXEC) : -1;
     if (log < 0)
         return;
     lay_in(log);
     close(log);
+    rocks->committer.log = number;
+}
+
+/* Everything that RocksDB has is synced: a group is written when the one before it is. The log that
+ * is noted has at least one of those groups, or one behind it has. */
+static void
+mark_log(struct rocks *rocks, size_t bytes)
+{
+    size_t *unmarked = &rocks->committer.unmarked;
+    if (*unmarked >= MARK_BYTES && rocks->committer.log != 0) {
+        struct wal_mark mark = {.log = rocks->committer.log,
+                                .row = rocksdb_get_latest_sequence_number(rocks->tables.db)};
+        wal_mark_write(rocks->folder, &mark);
+        *unmarked = 0;
+    }
+    *unmarked += bytes;
 }
 
 void
@@ -90,6 +107,7 @@ runway_begin(struct rocks *rocks, size_t bytes)
 {
     size_t *left = &rocks->committer.runway;
     check(bytes > 0);
+    mark_log(rocks, bytes);
     if (bytes >= *left && bytes > GROUP_BYTES_MAX) {
         *left = 0; /* it uses what is there and makes the file grow */
         return;
@@ -97,7 +115,7 @@ runway_begin(struct rocks *rocks, size_t bytes)
     if (bytes >= *left) {
         atomic_store(&rocks->is_laying, true);
         if (atomic_load(&rocks->copies) == 0)
-            lay(rocks->folder->database);
+            lay(rocks);
         *left = RUNWAY_BYTES;
     }
     *left -= bytes < *left ? bytes : *left;

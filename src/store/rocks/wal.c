@@ -21,6 +21,9 @@
  * first, so a kill can leave such a gap before logs that count: then RocksDB is asked
  * (setup_oldest_log).
  *
+ * A log that was cut, in a record or between two, looks like one whose last record was torn: how
+ * far it was synced is noted beside it (wal_mark.c).
+ *
  * What cannot be told: a last record that was acknowledged and zeroed later looks like one that
  * never came; one that holds a sector of zeros and was damaged elsewhere looks like one that never
  * finished. That one is kept aside and reported, so that it is not lost without a word. And an
@@ -123,7 +126,7 @@ count_rows(struct wal_reader *reader)
                                 "log %s is damaged at byte %" PRIu64
                                 ": it goes on with row %" PRIu64 " where row %" PRIu64 " has to be",
                                 reader->file, reader->begin, number, reader->next);
-    reader->next = number + rows;
+    reader->next = reader->report->row_end = number + rows;
     reader->has_record = true;
     reader->last_file = reader->file;
     reader->report->records++;
@@ -342,6 +345,8 @@ wal_judge(const struct folder *folder, struct arena *arena, struct wal_report *r
     struct error *err = wal_inspect(folder->database, arena, report);
     if (err == NULL && report->gap_file != NULL)
         err = judge_gap(folder, arena, report);
+    if (err == NULL)
+        err = wal_mark_judge(folder, report, arena);
     if (err != NULL || report->files > 0 || folder->identity.was_closed)
         return err;
     return error_new(arena, ERR_CORRUPT, "the log in %s is missing: it held acknowledged writes",
