@@ -157,9 +157,13 @@ check_attribute(struct rpc_call *call, const struct admitted *admitted)
     const struct domain *domain = admitted->domain.domain;
     struct cluster_attribute attribute =
         cluster_attribute_of(admitted->command.request->active_cluster_selection_policy);
-    if (domains_active_run(domains, domain, &attribute, -1).status == ACTIVE_UNKNOWN_ATTRIBUTE)
-        return error_new(call->arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
+    struct active_cluster active = domains_active_run(domains, domain, &attribute, -1);
     bool may_signal = admitted->command.signal != NULL; /* a run that it has */
+    if (active.is_unresolved)
+        return may_signal ? NULL
+                          : domains_refuse_unresolved(domains, domain, &attribute, call->arena);
+    if (active.status == ACTIVE_UNKNOWN_ATTRIBUTE)
+        return error_new(call->arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
     if (!may_signal && !domains_takes_runs(domains, domain, &attribute))
         return error_new(call->arena, ERR_BAD_REQUEST, DELETED_ENTITY_FAULT, attribute.name,
                          attribute.scope);

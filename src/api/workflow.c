@@ -88,13 +88,22 @@ api_terminate_workflow(struct rpc_call *call)
     return err;
 }
 
-/* Where the run is active now; NULL: its domain is in one cluster only, or nobody knows. */
+/* The version of the run's last event; -1: it is gone. Yields. */
+static int64_t
+last_version_of(struct rpc_call *call, const struct run_key *key)
+{
+    struct run_home home = {.last_version = -1};
+    struct error *err = engine_home(api_of(call)->options.engine, key, call->arena, &home);
+    return err == NULL ? home.last_version : -1;
+}
+
+/* Where the run is active now; NULL: its domain is in one cluster only, or nobody knows. Yields. */
 static API(ActiveClusterInfo) *
-show_active_cluster(struct rpc_call *call, const char *domain_id,
+show_active_cluster(struct rpc_call *call, const struct run_key *key,
                     const API(ActiveClusterSelectionPolicy) *policy)
 {
     const struct api_options *options = &api_of(call)->options;
-    const struct domain *domain = domains_find_id(options->domains, domain_id);
+    const struct domain *domain = domains_find_id(options->domains, key->domain_id);
     struct cluster_attribute attribute = {0};
     if (policy != NULL && policy->cluster_attribute != NULL)
         attribute = (struct cluster_attribute){policy->cluster_attribute->scope,
@@ -102,6 +111,13 @@ show_active_cluster(struct rpc_call *call, const char *domain_id,
     if (domain == NULL || !domain->record->domain->is_global_domain)
         return NULL;
     struct active_cluster active = domains_active_run(options->domains, domain, &attribute, -1);
+    if (active.is_unresolved) {
+        int64_t version = last_version_of(call, key);
+        domain = domains_find_id(options->domains, key->domain_id);
+        if (domain == NULL)
+            return NULL;
+        active = domains_active_run(options->domains, domain, &attribute, version);
+    }
     if (active.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return NULL;
     API(ActiveClusterInfo) *info = message_new(call->arena, API_TYPE(active_cluster_info));
@@ -128,6 +144,6 @@ api_describe_workflow(struct rpc_call *call)
     err = engine_describe(api_of(call)->options.engine, &key, call->arena, response);
     if (err == NULL)
         response->active_cluster = show_active_cluster(
-            call, domain.id, response->workflow_execution_info->active_cluster_selection_policy);
+            call, &key, response->workflow_execution_info->active_cluster_selection_policy);
     return err;
 }

@@ -38,6 +38,8 @@ struct active_cluster {
     bool is_stand_in; /* the attribute was taken away with all others: the domain itself decides for
                          what belongs to it, and for what is started with it by clients that have
                          not heard of that */
+    bool is_unresolved; /* of an entity: the domain does not have its region, so its runs stay with
+                           the cluster that wrote their last event; a new one has no home */
 };
 
 /* Answers for `domain` as it is in the cluster `group->current`. */

@@ -158,6 +158,11 @@ struct active_cluster domains_active_run(const struct domains *domains, const st
  * that it has go on, and so do their children. No yield. */
 bool domains_takes_runs(const struct domains *domains, const struct domain *domain,
                         const struct cluster_attribute *attribute);
+/* The refusal of a new run that belongs to an entity whose region the domain does not have
+ * (active_cluster.is_unresolved). No yield. */
+struct error *domains_refuse_unresolved(const struct domains *domains, const struct domain *domain,
+                                        const struct cluster_attribute *attribute,
+                                        struct arena *arena);
 /* Writes rows, in the order given, each named once; 500 of them become durable together. From any
  * loop; yields. Errors: as entity_decide; the store's. */
 must_use struct error *domains_set_entities(struct domains *domains,

@@ -213,6 +213,19 @@ domains_takes_runs(const struct domains *domains, const struct domain *domain,
     return entity == NULL || !entity->is_deleted;
 }
 
+struct error *
+domains_refuse_unresolved(const struct domains *domains, const struct domain *domain,
+                          const struct cluster_attribute *attribute, struct arena *arena)
+{
+    const struct entity *entity = domains_find_entity(domains, attribute->scope, attribute->name);
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "Cannot start workflow for '%s' of type '%s': it is in region '%s', which "
+                     "domain %s does not have; 'cadenza domain update --active_clusters "
+                     "region.%s:<cluster>' adds it.",
+                     attribute->name, attribute->scope, entity == NULL ? "" : entity->region,
+                     domain->name, entity == NULL ? "<region>" : entity->region);
+}
+
 struct active_cluster
 domains_active_run(const struct domains *domains, const struct domain *domain,
                    const struct cluster_attribute *attribute, int64_t last_version)
@@ -221,7 +234,7 @@ domains_active_run(const struct domains *domains, const struct domain *domain,
     if (!is_followed(domain, attribute))
         return domain_active_run(domain, attribute, last_version, group);
     const struct entity *entity = domains_find_entity(domains, attribute->scope, attribute->name);
-    return entity != NULL ? entity_active(entity, domain, group)
+    return entity != NULL ? entity_active_run(entity, domain, last_version, group)
                           : active_by_writer(domain, attribute, last_version, group);
 }
 

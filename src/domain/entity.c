@@ -193,6 +193,26 @@ entity_active(const struct entity *entity, const struct domain *domain,
     return active;
 }
 
+struct active_cluster
+entity_active_run(const struct entity *entity, const struct domain *domain, int64_t last_version,
+                  const struct cluster_group *group)
+{
+    struct active_cluster active = entity_active(entity, domain, group);
+    if (active.status != ACTIVE_UNKNOWN_ATTRIBUTE)
+        return active;
+#ifndef CADENZA_PLANT_entity_region_stops_runs /* planted: a source can stop workflows */
+    const struct cluster *writer =
+        last_version < 0 ? NULL : cluster_group_of_version(group, last_version);
+    if (writer != NULL)
+        active = (struct active_cluster){.status = writer == group->current ? ACTIVE_HERE
+                                                                            : ACTIVE_ELSEWHERE,
+                                         .cluster_name = writer->name,
+                                         .failover_version = last_version};
+#endif
+    active.is_unresolved = true;
+    return active;
+}
+
 /* --- deciding --------------------------------------------------------------------------------- */
 
 static struct error *

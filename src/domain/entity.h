@@ -55,6 +55,11 @@ struct slice entity_name_into(const char *type, const char *key, char *room, siz
  * such region. */
 struct active_cluster entity_active(const struct entity *entity, const struct domain *domain,
                                     const struct cluster_group *group);
+/* The same for a run whose last event has the version `last_version`, -1: it has none. Where the
+ * domain has no such region the run stays with the cluster that wrote that event, with the version
+ * of that event: no source of entities can stop a workflow (docs/design/022-entities.md). */
+struct active_cluster entity_active_run(const struct entity *entity, const struct domain *domain,
+                                        int64_t last_version, const struct cluster_group *group);
 /* Do runs of the domain that belong to entities of a type go where these are? It has, and had, no
  * attributes of its own with the type as their scope; and it has regions, or none any more: then
  * the domain itself stands in for its regions (active.h), with a version that is above theirs. */

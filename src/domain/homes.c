@@ -169,6 +169,9 @@ bool
 homes_is_unheard(const struct homes *homes, struct slice scope, struct slice name)
 {
     struct named named;
-    return read_names(scope, name, &named) && is_followed(homes, &named) &&
-           find_entity(homes, &named) == NULL;
+    if (!read_names(scope, name, &named) || !is_followed(homes, &named))
+        return false;
+    const struct entity *entity = find_entity(homes, &named);
+    return entity == NULL ||
+           entity_active(entity, homes->domain, homes->group).status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }

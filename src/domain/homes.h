@@ -20,8 +20,9 @@ const char *homes_find(const struct homes *homes, struct slice scope, struct sli
 /* The region that an entity is in, if the attribute is one that the domain follows and its row is
  * known; else NULL. As above. */
 const char *homes_find_region(const struct homes *homes, struct slice scope, struct slice name);
-/* Does a run belong to an entity whose row has not been heard of here? It is active somewhere: who
- * wrote its last event knows. Pure, any thread. */
+/* Does a run belong to an entity whose row has not been heard of here, or whose region the domain
+ * does not have? It is active somewhere: the cluster that wrote its last event knows. Pure, any
+ * thread. */
 bool homes_is_unheard(const struct homes *homes, struct slice scope, struct slice name);
 
 #endif

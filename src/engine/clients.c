@@ -67,6 +67,7 @@ engine_step_start(struct engine *engine, const char *domain_id, struct start_wis
                               .needs_run = may_terminate || wish->command->signal != NULL,
                               .may_be_missing = true,
                               .policy = request->active_cluster_selection_policy,
+                              .parent_version = wish->parent_version,
                               .may_terminate = may_terminate,
                               .may_signal = wish->command->signal != NULL,
                               .range_id = wish->range_id,

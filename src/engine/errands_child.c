@@ -24,6 +24,7 @@ struct parent_view {
     const char **partition_keys, **partition_values;
     size_t partition_count;
     API(ActiveClusterSelectionPolicy) *policy;
+    int64_t event_version; /* that its next events have */
 };
 
 static void
@@ -54,6 +55,7 @@ look_parent(void *context, struct step *step)
         child = NULL;
     view->child = child == NULL ? NULL : message_copy(arena, &child->base);
     view->domain_name = arena_text(arena, step->facts->domain->name);
+    view->event_version = step->facts->event_version;
     const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
     view->policy = policy == NULL ? NULL : message_copy(arena, &policy->base);
     copy_partitions(view, run->core);
@@ -134,6 +136,10 @@ make_start(const struct parent_view *view, API(StartWorkflowExecutionRequest) *r
     STORED(TransferRow) *row = message_new(arena, STORED_TYPE(transfer_row));
     row->start = request;
     row->parent = parent;
+    struct cluster_attribute own = cluster_attribute_of(request->active_cluster_selection_policy);
+    struct cluster_attribute of_parent = cluster_attribute_of(view->policy);
+    if (own.scope != NULL && cluster_attribute_equals(&own, &of_parent))
+        row->event_version = view->event_version; /* its home is its parent's */
     row->n_partition_config = view->partition_count;
     row->partition_config =
         arena_zalloc(arena, view->partition_count, sizeof(row->partition_config[0]));

@@ -147,7 +147,10 @@ start_here(struct engine *engine, struct errand_wish *wish, struct arena *arena)
                                     .partition_values = values,
                                     .partition_count = count,
                                     .parent = row->parent};
-    struct start_wish start = {.command = &command, .answer = &wish->answer};
+    struct start_wish start = {.command = &command,
+                               .answer = &wish->answer,
+                               .parent_version =
+                                   wish->kind == ERRAND_START_CHILD ? row->event_version : 0};
     return engine_step_start(engine, wish->target.domain_id, &start, arena);
 }
 

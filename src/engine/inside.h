@@ -99,7 +99,8 @@ struct start_wish {
     const struct start_command *command;
     struct start_answer *answer;
     uint64_t range_id, dropped;
-    bool is_call; /* of a client: the limit of the workflow id holds */
+    int64_t parent_version; /* as in shard_step */
+    bool is_call;           /* of a client: the limit of the workflow id holds */
 };
 must_use struct error *engine_step_start(struct engine *engine, const char *domain_id,
                                          struct start_wish *wish, struct arena *arena);

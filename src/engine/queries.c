@@ -21,14 +21,16 @@ struct query_look {
 
 /* A cluster attribute that the domain does not have is nobody's: then whoever is asked answers. */
 static bool
-is_active_here(const struct engine_options *options, const STORED(RunRecord) *core)
+is_active_here(const struct engine_options *options, const struct run *run)
 {
+    const STORED(RunRecord) *core = run->core;
     const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
     const struct domain *domain = domains_find_id(options->domains, core->domain_id);
     struct cluster_attribute attribute = cluster_attribute_of(policy);
     if (domain == NULL)
         return true;
-    enum active_status status = domains_active_run(options->domains, domain, &attribute, -1).status;
+    enum active_status status =
+        domains_active_run(options->domains, domain, &attribute, run_last_version(run)).status;
     return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
 }
 
@@ -64,7 +66,7 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
         .previous_started_id = core->previous_started_event_id,
         .history_bytes = core->history_bytes,
         .is_open = run_is_open(run),
-        .is_active_here = is_active_here(options, core),
+        .is_active_here = is_active_here(options, run),
         .has_decision = core->decision != NULL,
         .close_status = core->close_status,
         .workflow_type = type,

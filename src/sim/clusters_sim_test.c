@@ -210,8 +210,8 @@ TEST(clusters_sim, every_workflow_has_one_home_wherever_attributes_move)
 
 static const struct marks entity_marks = {
     .usual = {"crash_while_serving", "clusters_parted", "entity_chosen", "entity_made_by_start",
-              "shard_handled_entities", "workflow_followed_user",
-              "decision_of_foreign_sticky_list"},
+              "shard_handled_entities", "workflow_followed_user", "user_in_unknown_region",
+              "row_of_unresolved_entity", "decision_of_foreign_sticky_list"},
 };
 
 /* The same, and half of the workflows belong to users that move from region to region while the

@@ -179,18 +179,42 @@ add_move(struct ndc_load *load, API(FailoverDomainRequest) *request, unsigned to
     }
 }
 
-/* A user goes to another region. */
+/* A user goes to another region; perhaps to one that the domain does not have: then its workflows
+ * stay where they are. */
 static void
 move_user(struct ndc_load *load, struct load_call *call)
 {
     const char *user = users[entropy_below(NDC_ENTITIES)];
-    const char *region = ndc_attributes[entropy_below(SIM_GROUP_MAX)].name;
+    unsigned number = (unsigned)entropy_below(SIM_GROUP_MAX + 1);
+    const char *region = number == SIM_GROUP_MAX ? SIM_REGION_OF_NONE : ndc_attributes[number].name;
     ProtobufCMessage *response = NULL;
     fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
     struct error *err = load_send(call, ENTITY_API("SetEntities"),
                                   &entity_set_request(call->arena, "user", user, region)->base,
                                   TYPE_OF(set_entities_response), &response);
     load->failovers += err == NULL;
+    if (err == NULL && number == SIM_GROUP_MAX)
+        mark("user_in_unknown_region");
+}
+
+/* A decision that starts a child of a user in an unknown region fails, and is tried again: so that
+ * all workflows end, all users are in the end where the domain has a region. */
+static void
+bring_users_home(struct ndc_load *load, struct load_clients *clients)
+{
+    for (unsigned i = 0; i < NDC_ENTITIES && load->verdict.violation == NULL;) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct load_call call = {.clients = clients, .arena = arena};
+        ProtobufCMessage *response = NULL;
+        fiber_set_deadline(clock_monotonic() + CALL_TIMEOUT);
+        struct error *err =
+            load_send(&call, ENTITY_API("SetEntities"),
+                      &entity_set_request(arena, "user", users[i], ndc_attributes[0].name)->base,
+                      TYPE_OF(set_entities_response), &response);
+        i += err == NULL;
+        if (err != NULL)
+            pass_time(load->options.move_pause_max);
+    }
 }
 
 void
@@ -224,6 +248,8 @@ ndc_home_mover_main(void *argument)
         if (err == NULL && request->failover_timeout != NULL)
             mark("attributes_moved_gracefully");
     }
+    if (load->options.has_strangers)
+        bring_users_home(load, clients);
     load_clients_free(clients);
     load->movers_running--;
 }

@@ -208,6 +208,10 @@ group_config(struct arena *arena, unsigned current, unsigned count, const char *
     for (unsigned i = 0; has_regions && i < count; i++)
         regions = arena_format(arena, "%s    region%u: {initialFailoverVersion: %u}\n", regions, i,
                                REGION_VERSION + i);
+    if (has_regions)
+        regions =
+            arena_format(arena, "%s    " SIM_REGION_OF_NONE ": {initialFailoverVersion: %u}\n",
+                         regions, REGION_VERSION + count);
     const char *text =
         arena_format(arena,
                      "clusterGroupMetadata:\n"

@@ -19,6 +19,7 @@
 /* Groups: host i is the cluster "cluster<i>"; cluster 0 is the primary one. */
 #define SIM_GROUP_MAX       3
 #define SIM_GROUP_INCREMENT 10
+#define SIM_REGION_OF_NONE  "region-of-none"
 
 struct sim_host {
     struct sim *sim;
@@ -57,8 +58,9 @@ void sim_open_cluster(struct sim *sim, const struct world_options *options, unsi
 /* A world with a group of `count` clusters of one host each. Nothing runs yet. */
 void sim_open_group(struct sim *sim, const struct world_options *options, unsigned count,
                     unsigned loops);
-/* Each cluster of the group lies in a region of its own: cluster i in "region<i>"; and there are
- * entities of the types "user" and "city". Before hosts start. */
+/* Each cluster of the group lies in a region of its own: cluster i in "region<i>"; there is a
+ * region in which none lies, and which domains do not have; and there are entities of the types
+ * "user" and "city". Before hosts start. */
 void sim_give_regions(struct sim *sim);
 /* The cluster becomes cluster0 of a group of two; nobody runs the other one. Before hosts start. */
 void sim_be_one_of_two(struct sim *sim);

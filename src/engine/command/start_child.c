@@ -112,7 +112,9 @@ decide_start_child(struct deciding *deciding, const API(Decision) *decision)
     const char *fault = find_fault(deciding, wish);
     struct cluster_attribute attribute =
         cluster_attribute_of(wish->active_cluster_selection_policy);
-    if (fault == NULL && attribute.scope != NULL &&
+    struct cluster_attribute own = cluster_attribute_of(
+        mutation_run(deciding->mutation)->core->active_cluster_selection_policy);
+    if (fault == NULL && attribute.scope != NULL && !cluster_attribute_equals(&attribute, &own) &&
         facts_active(deciding->step->facts, target, &attribute).status == ACTIVE_UNKNOWN_ATTRIBUTE)
         fault = UNKNOWN_ATTRIBUTE_FAULT;
     if (fault != NULL) {

@@ -38,6 +38,13 @@ active_for(const struct shard *shard, const struct domain *domain,
     return active;
 }
 
+static struct active_cluster
+active_for_run(const struct shard *shard, const struct domain *domain, const struct run *run)
+{
+    return active_for(shard, domain, run->core->active_cluster_selection_policy,
+                      run_last_version(run));
+}
+
 struct error *
 shard_not_active(const struct shard *shard, const struct domain *domain, const char *active,
                  struct arena *arena)
@@ -97,15 +104,21 @@ tenure_check_newest(const struct tenure *tenure, int64_t last_version, const str
                             arena);
 }
 
-/* Fills all but the moment. `run`: that the policy is of; NULL: one that begins. */
+/* Where the run that a start begins is active. */
+static struct active_cluster
+active_for_start(const struct shard *shard, const struct domain *domain,
+                 const struct shard_step *wanted)
+{
+    int64_t version = wanted->parent_version > 0 ? wanted->parent_version : -1;
+    return active_for(shard, domain, wanted->policy, version);
+}
+
+/* Fills all but the moment. `active`: where the run that the facts are for is. */
 static struct error *
-fill_facts(struct tenure *tenure, const struct domain *domain, const struct run *run,
-           const API(ActiveClusterSelectionPolicy) *policy, struct arena *arena,
-           struct facts *facts)
+fill_facts(struct tenure *tenure, const struct domain *domain, struct active_cluster active,
+           struct arena *arena, struct facts *facts)
 {
     struct shard *shard = tenure->shard;
-    struct active_cluster active =
-        active_for(shard, domain, policy, run == NULL ? -1 : run_last_version(run));
     *facts = (struct facts){
         .event_version = active.failover_version,
         .domain = domain,
@@ -150,9 +163,8 @@ static struct error *
 check_replacing(struct tenure *tenure, const struct shard_step *wanted, const struct run *run,
                 const struct domain *domain, struct arena *arena)
 {
-    const API(ActiveClusterSelectionPolicy) *policy = run->core->active_cluster_selection_policy;
-    struct active_cluster old = active_for(tenure->shard, domain, policy, run_last_version(run));
-    struct active_cluster begun = active_for(tenure->shard, domain, wanted->policy, -1);
+    struct active_cluster old = active_for_run(tenure->shard, domain, run);
+    struct active_cluster begun = active_for_start(tenure->shard, domain, wanted);
     if (strcmp(old.cluster_name, begun.cluster_name) == 0)
         return check_active(tenure->shard, domain, &begun, arena);
     mark("start_over_run_elsewhere");
@@ -169,12 +181,14 @@ check_start(struct tenure *tenure, const struct shard_step *wanted, const struct
             struct arena *arena)
 {
     bool is_open = run != NULL && run_is_open(run);
-    struct active_cluster begun = active_for(tenure->shard, domain, wanted->policy, -1);
+    struct active_cluster begun = active_for_start(tenure->shard, domain, wanted);
+    struct cluster_attribute attribute = cluster_attribute_of(wanted->policy);
     if (is_open && wanted->may_signal && !wanted->may_terminate)
         return of_run;
+    if (begun.status == ACTIVE_UNKNOWN_ATTRIBUTE && begun.is_unresolved)
+        return domains_refuse_unresolved(tenure->shard->options.domains, domain, &attribute, arena);
     if (begun.status == ACTIVE_UNKNOWN_ATTRIBUTE)
         return error_new(arena, ERR_BAD_REQUEST, UNKNOWN_ATTRIBUTE_FAULT);
-    struct cluster_attribute attribute = cluster_attribute_of(wanted->policy);
     if (wanted->is_call && (!is_open || wanted->may_terminate) &&
         !domains_takes_runs(tenure->shard->options.domains, domain, &attribute))
         return error_new(arena, ERR_BAD_REQUEST, DELETED_ENTITY_FAULT, attribute.name,
@@ -196,10 +210,11 @@ tenure_make_facts(struct tenure *tenure, const struct shard_step *wanted, const 
     bool is_start = wanted->may_be_missing;
     struct error *of_run = NULL, *of_begun = NULL;
     if (run != NULL)
-        of_run = fill_facts(tenure, domain, run, run->core->active_cluster_selection_policy, arena,
+        of_run = fill_facts(tenure, domain, active_for_run(tenure->shard, domain, run), arena,
                             &facts->of_run);
     if (run == NULL || is_start)
-        of_begun = fill_facts(tenure, domain, NULL, wanted->policy, arena, &facts->of_begun);
+        of_begun = fill_facts(tenure, domain, active_for_start(tenure->shard, domain, wanted),
+                              arena, &facts->of_begun);
     else
         facts->of_begun = facts->of_run;
     facts->of_run.now = facts->of_begun.now = clock_wall();

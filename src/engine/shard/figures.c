@@ -112,8 +112,9 @@ figures_init(struct shard *shard)
         "Tasks and alarms that waited for the end of a graceful failover to here.", NULL);
     figures->homeless =
         metrics_counter(metrics, "active_cluster_unresolved_rows",
-                        "Rows that no cluster works off: their domain does not say where their run "
-                        "is active.",
+                        "Rows whose domain does not say where their run is active: no cluster "
+                        "works them off, or, for an entity in a region that the domain does not "
+                        "have, the one that wrote the run's last event.",
                         NULL);
     figures->levels_lowered =
         metrics_counter(metrics, "timer_read_level_lowered",

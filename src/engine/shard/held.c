@@ -15,14 +15,13 @@
 
 /* --- rows of the outbox ---- */
 
-static enum active_status
-transfer_status(const struct tenure *tenure, const struct transfer *transfer,
-                const struct domain *domain)
+static struct active_cluster
+transfer_home(const struct tenure *tenure, const struct transfer *transfer,
+              const struct domain *domain)
 {
     struct cluster_attribute attribute = {transfer->attribute_scope, transfer->attribute_name};
     return domains_active_run(tenure->shard->options.domains, domain, &attribute,
-                              transfer->event_version)
-        .status;
+                              transfer->event_version);
 }
 
 bool
@@ -40,18 +39,26 @@ transfer_is_active(const struct tenure *tenure, const struct transfer *transfer)
         return true;
     if (domain == NULL) /* whoever works on it finds that out */
         return true;
-    return transfer_status(tenure, transfer, domain) == ACTIVE_HERE;
+    struct active_cluster home = transfer_home(tenure, transfer, domain);
+    /* Its run stays with the cluster that wrote its last event. The row need not be as new as that,
+     * so its step, which has the run, finds out. */
+    return home.status == ACTIVE_HERE || home.is_unresolved;
 }
 
-/* A row that no cluster works off, since its domain does not say where its run is active. */
-static void
-count_homeless(struct tenure *tenure, const struct transfer *transfer)
+/* A row whose domain does not say where its run is active: no cluster works it off, or, if the run
+ * belongs to an entity, the one that wrote its last event. */
+void
+transfer_count_homeless(struct tenure *tenure, struct transfer *transfer)
 {
     const struct shard_options *options = &tenure->shard->options;
     const struct domain *domain = domains_find_id(options->domains, transfer->task.run_domain_id);
-    if (domain == NULL || transfer_status(tenure, transfer, domain) != ACTIVE_UNKNOWN_ATTRIBUTE)
+    if (domain == NULL || transfer->goes_anywhere || transfer->is_counted)
         return;
-    mark("row_without_home");
+    struct active_cluster home = transfer_home(tenure, transfer, domain);
+    if (home.status != ACTIVE_UNKNOWN_ATTRIBUTE && !home.is_unresolved)
+        return;
+    mark(home.is_unresolved ? "row_of_unresolved_entity" : "row_without_home");
+    transfer->is_counted = home.is_unresolved;
     figures_homeless(tenure->shard);
 }
 
@@ -60,7 +67,7 @@ transfer_hold(struct tenure *tenure, struct transfer *transfer)
 {
     check(list_is_empty(&transfer->node));
     mark(transfer->is_errand ? "errand_held" : "task_held");
-    count_homeless(tenure, transfer);
+    transfer_count_homeless(tenure, transfer);
     if (!transfer_rest(&tenure->outbox, transfer, PARKED_FOR_DOMAIN))
         return;
     transfer->state = TRANSFER_HELD;
@@ -80,7 +87,7 @@ static void
 note_pending(struct tenure *tenure, const struct domain *domain, const struct transfer *transfer)
 {
     bool is_of_domain = domain != NULL && is_concerned(transfer, domain);
-    if (is_of_domain && transfer_status(tenure, transfer, domain) == ACTIVE_PENDING) {
+    if (is_of_domain && transfer_home(tenure, transfer, domain).status == ACTIVE_PENDING) {
         mark("held_row_pending");
         figures_pending(tenure->shard);
     }

@@ -96,6 +96,7 @@ struct transfer {
     bool tells_parent;  /* ... where workflows of the domain are active in several clusters */
     bool is_paced;      /* of a task: it has waited for its turn */
     bool is_resting;    /* counted as such (park.c) */
+    bool is_counted;    /* as one of an entity whose region its domain does not have */
     bool was_parked;
     bool is_repeat;             /* of an errand: it was begun before, or may have been */
     unsigned attempts;          /* that came to nothing: it failed, or was refused */
@@ -758,6 +759,8 @@ void alarm_delay(struct alarm *alarm);
 bool transfer_is_active(const struct tenure *tenure, const struct transfer *transfer);
 /* In no list; it goes on when it is. */
 void transfer_hold(struct tenure *tenure, struct transfer *transfer);
+/* Counts it if its domain does not say where its run is active; one of an entity once. */
+void transfer_count_homeless(struct tenure *tenure, struct transfer *transfer);
 /* Keeps a task that was to be started, though its run is not active here; there is room. Returns
  * the ticket after which the list may forget it. */
 ticket_t tenure_keep_task(struct tenure *tenure, const struct task *task, const struct run *run,

@@ -121,6 +121,10 @@ struct shard_step {
     bool may_be_missing; /* decide even if there is no run (a start); else ERR_ENTITY_NOT_EXISTS */
     /* What the run that a start begins belongs to; NULL: to nothing but its domain. */
     const API(ActiveClusterSelectionPolicy) *policy;
+    /* Of a child that belongs to the entity of its parent: the version that the parent's events
+     * have now. The child begins with it where the domain does not have the region of the entity;
+     * 0: it is no such child. */
+    int64_t parent_version;
     bool may_terminate;    /* a start: an open run makes room for it */
     bool may_signal;       /* a start: an open run is signalled in its place */
     bool begins_anew;      /* a reset: the next run has the id, also if the current one is closed */
