@@ -179,6 +179,52 @@ write_places(struct rpc_call *call, STORE_API(EntityPlace) *const *places, size_
     return domains_set_entities(api_of(call)->options.domains, wishes, count, call->arena);
 }
 
+/* Rows of types that nobody declared would be in nobody's hand. (Those that follow from domains are
+ * refused with other words: domain/entity.c.) */
+static struct error *
+check_types(struct rpc_call *call, STORE_API(EntityPlace) *const *places, size_t count)
+{
+    const struct entity_types *types = api_of(call)->options.entity_types;
+    for (size_t i = 0; i < count; i++) {
+        const char *type = places[i]->type, *known = "";
+        if (type[0] == '\0' || entity_types_find(types, type) != NULL ||
+            strcmp(type, SCOPE_REGION) == 0 || strcmp(type, ENTITY_TYPE_DOMAIN) == 0)
+            continue;
+        for (size_t t = 0; types != NULL && t < types->count; t++)
+            known =
+                arena_format(call->arena, "%s%s%s", known, t == 0 ? "" : ", ", types->all[t].name);
+        return error_new(call->arena, ERR_BAD_REQUEST,
+                         "Type '%s' is not one of entities.types in the configuration: %s.", type,
+                         known[0] == '\0' ? "none" : known);
+    }
+    return NULL;
+}
+
+/* Sources that will undo what is written by hand, each type once. */
+static size_t
+warn_of_sources(struct rpc_call *call, STORE_API(EntityPlace) *const *places, size_t count,
+                char ***warnings)
+{
+    const struct entity_types *types = api_of(call)->options.entity_types;
+    size_t found = 0, type_count = types == NULL ? 0 : types->count;
+    *warnings = arena_zalloc(call->arena, type_count + 1, sizeof **warnings);
+    for (size_t t = 0; t < type_count; t++) {
+        const struct entity_type *type = &types->all[t];
+        bool is_named = false;
+        for (size_t i = 0; i < count; i++)
+            is_named = is_named || strcmp(places[i]->type, type->name) == 0;
+        if (!is_named || strcmp(type->watcher, "none") == 0)
+            continue;
+        bool is_file = strcmp(type->watcher, "file") == 0;
+        (*warnings)[found++] =
+            arena_format(call->arena,
+                         "Entities of type '%s' follow the source %s: what it says of them "
+                         "overwrites this the next time that it is read; change it there, too.",
+                         type->name, is_file ? type->file : type->url);
+    }
+    return found;
+}
+
 static struct error *
 check_count(size_t count, struct arena *arena)
 {
@@ -227,12 +273,17 @@ api_set_entities(struct rpc_call *call)
     if (err != NULL)
         return err;
     if (is_primary(api_of(call)) || api_is_forwarded(call)) {
-        err = write_places(call, request->places, request->n_places,
-                           request->only_new ? ENTITY_ADD : ENTITY_SET,
-                           request->is_start ? "start" : "operator");
+        err = check_types(call, request->places, request->n_places);
+        if (err == NULL)
+            err = write_places(call, request->places, request->n_places,
+                               request->only_new ? ENTITY_ADD : ENTITY_SET,
+                               request->is_start ? "start" : "operator");
         if (err == NULL)
             show_places(call, request->places, request->n_places, &response->entities,
                         &response->n_entities);
+        if (err == NULL && !request->is_start)
+            response->n_warnings =
+                warn_of_sources(call, request->places, request->n_places, &response->warnings);
         return err;
     }
     ProtobufCMessage *answer = NULL;
@@ -259,6 +310,9 @@ api_delete_entities(struct rpc_call *call)
         if (err == NULL)
             show_places(call, request->places, request->n_places, &response->entities,
                         &response->n_entities);
+        if (err == NULL)
+            response->n_warnings =
+                warn_of_sources(call, request->places, request->n_places, &response->warnings);
         return err;
     }
     ProtobufCMessage *answer = NULL;
@@ -313,44 +367,4 @@ entity_learn(struct api *api, const char *type, const char *key, struct arena *a
         return err->kind == ERR_ENTITY_NOT_EXISTS ? NULL : err;
     STORE_API(Entity) *entity = ((STORE_API(GetEntityResponse) *)answer)->entity;
     return entity == NULL ? NULL : take_over(api, &entity, 1, arena);
-}
-
-/* --- watchers --------------------------------------------------------------------------------- */
-
-static STORE_API(EntityWatcher) *
-show_watcher(const struct watcher_state *state, struct arena *arena)
-{
-    STORE_API(EntityWatcher) *shown = message_new(arena, ENTITY_TYPE_OF(entity_watcher));
-    bool is_file = strcmp(state->type->watcher, "file") == 0;
-    shown->type = (char *)state->type->name;
-    shown->source = (char *)state->type->source;
-    shown->creates = state->type->creates;
-    shown->kind = (char *)state->type->watcher;
-    shown->place = (char *)(is_file ? state->type->file : state->type->url);
-    shown->is_running = state->is_running;
-    shown->failure = (char *)state->failure;
-    shown->failures = (int64_t)state->failures;
-    shown->changes = (int64_t)state->changes;
-    shown->success_nanoseconds = state->success_time;
-    return shown;
-}
-
-struct error *
-api_list_watchers(struct rpc_call *call)
-{
-    STORE_API(ListWatchersResponse) *response = (STORE_API(ListWatchersResponse) *)call->response;
-    const struct api_options *options = &api_of(call)->options;
-    struct watchers *watchers = options->watchers == NULL ? NULL : atomic_load(options->watchers);
-    struct watcher_state *states = NULL;
-    size_t count = 0;
-    struct error *err = watchers_list(watchers, call->arena, &states, &count);
-    if (err != NULL)
-        return err;
-    response->watchers = arena_zalloc(call->arena, count + 1, sizeof *response->watchers);
-    for (size_t i = 0; i < count; i++)
-        response->watchers[response->n_watchers++] = show_watcher(&states[i], call->arena);
-    response->primary = (char *)options->group->primary->name;
-    response->rows = (int64_t)domains_entity_count(options->domains);
-    response->rows_max = response->rows + (int64_t)domains_entity_room(options->domains);
-    return NULL;
 }

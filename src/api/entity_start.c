@@ -2,6 +2,7 @@
 #include "api/entity.h"
 #include "api/inside.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "engine/command/command.h"
 #include "entity/types.h"
 #include "fiber/mark.h"
@@ -29,25 +30,56 @@ find_start(ProtobufCMessage *request)
     return async->request == NULL ? NULL : async->request->start_request;
 }
 
-/* The text of a field, plain or as JSON; NULL: there is none. */
-static const char *
-read_field(const API(Header) *header, const char *name, struct arena *arena)
+static struct error *
+refuse_field(const char *name, const char *what, struct arena *arena)
 {
-    API(Header__FieldsEntry) *entry =
-        header == NULL ? NULL : wire_map_find(header->fields, header->n_fields, name);
-    if (entry == NULL || entry->value == NULL || entry->value->data.len == 0)
-        return NULL;
-    const char *text =
-        arena_format(arena, "%.*s", (int)entry->value->data.len, (char *)entry->value->data.data);
-    size_t length = strlen(text);
-    if (text[0] != '"')
-        return length == 0 ? NULL : text;
-    const char *inner = NULL; /* what data converters of clients make of a text */
+    return error_new(arena, ERR_BAD_REQUEST,
+                     "Header %s %s; it has to be UTF-8 without NUL, plain or as a JSON text.", name,
+                     what);
+}
+
+/* What data converters of clients make of a text: JSON. */
+static struct error *
+read_json(const char *name, const char *text, struct arena *arena, const char **value)
+{
     const char *object = arena_format(arena, "{\"text\":%s}", text), *member = NULL;
     struct json_reader reader = object_begin(slice_text(object), arena);
     while (object_next(&reader, &member))
-        object_text(&reader, &inner);
-    return object_end(&reader) && inner != NULL && inner[0] != '\0' ? inner : NULL;
+        object_text(&reader, value);
+    if (!object_end(&reader) || *value == NULL)
+        return refuse_field(name, "stands in quotes and is not a JSON text", arena);
+    return NULL;
+}
+
+/* The text of a field, plain or as JSON, as long as it is; *text is NULL if there is none. One that
+ * only begins with a quote is plain. Error: ERR_BAD_REQUEST (it cannot be a key). */
+static struct error *
+read_field(const API(Header) *header, const char *name, struct arena *arena, const char **text)
+{
+    API(Header__FieldsEntry) *entry =
+        header == NULL ? NULL : wire_map_find(header->fields, header->n_fields, name);
+    struct slice bytes = entry == NULL || entry->value == NULL
+                             ? slice_of("", 0)
+                             : slice_of(entry->value->data.data, entry->value->data.len);
+    *text = NULL;
+    if (bytes.length == 0)
+        return NULL;
+#ifndef CADENZA_PLANT_entity_key_cut /* planted: a key ends at its first NUL byte */
+    if (memchr(bytes.data, '\0', bytes.length) != NULL)
+        return refuse_field(name, "holds a NUL byte", arena);
+#endif
+    if (!text_is_utf8(bytes, NULL))
+        return refuse_field(name, "is not UTF-8", arena);
+    const char *plain = arena_format(arena, "%.*s", (int)bytes.length, (const char *)bytes.data);
+    bool is_quoted = bytes.length > 1 && plain[0] == '"' && bytes.data[bytes.length - 1] == '"';
+    struct error *err = NULL;
+    if (is_quoted)
+        err = read_json(name, plain, arena, text);
+    else
+        *text = plain;
+    if (err == NULL && (*text)[0] == '\0')
+        *text = NULL;
+    return err;
 }
 
 static API(ActiveClusterSelectionPolicy) *
@@ -110,18 +142,22 @@ uses_entities(const struct api *api, const char *domain_name, const char *type)
     return domain != NULL && domain_uses_entities(domain, type);
 }
 
-/* A policy that names an entity, as a client or another cluster wrote it: its row may not have come
- * yet. */
+/* A policy that names an entity. Of a client: there is a row afterwards, as with a header. As
+ * another cluster wrote it: the row is made, and may not have come yet. */
 static struct error *
 learn_policy(struct rpc_call *call, const char *domain_name,
              const API(ActiveClusterSelectionPolicy) *policy)
 {
     const API(ClusterAttribute) *attribute = policy->cluster_attribute;
     struct api *api = api_of(call);
-    if (attribute == NULL ||
-        entity_types_find(api->options.entity_types, attribute->scope) == NULL ||
-        !uses_entities(api, domain_name, attribute->scope) ||
-        domains_find_entity(api->options.domains, attribute->scope, attribute->name) != NULL)
+    const struct entity_type *type =
+        attribute == NULL ? NULL : entity_types_find(api->options.entity_types, attribute->scope);
+    if (type == NULL || attribute->name[0] == '\0' ||
+        !uses_entities(api, domain_name, attribute->scope))
+        return NULL;
+    if (!api_is_forwarded(call))
+        return need_row(call, type, attribute->name);
+    if (domains_find_entity(api->options.domains, attribute->scope, attribute->name) != NULL)
         return NULL;
     return entity_learn(api, attribute->scope, attribute->name, call->arena);
 }
@@ -132,17 +168,20 @@ read_header(struct rpc_call *call, const char *domain_name, const API(Header) *h
             API(ActiveClusterSelectionPolicy) **policy)
 {
     struct api *api = api_of(call);
-    const char *source = read_field(header, HEADER_LOOKUP_SOURCE, call->arena);
-    const char *key = read_field(header, HEADER_LOOKUP_KEY, call->arena);
-    if (source == NULL || key == NULL || !uses_entities(api, domain_name, ""))
+    const char *source = NULL, *key = NULL;
+    if (!uses_entities(api, domain_name, ""))
         return NULL;
+    struct error *err = read_field(header, HEADER_LOOKUP_SOURCE, call->arena, &source);
+    if (err == NULL)
+        err = read_field(header, HEADER_LOOKUP_KEY, call->arena, &key);
+    if (err != NULL || source == NULL || key == NULL)
+        return err;
     const struct entity_type *type = entity_types_find_source(api->options.entity_types, source);
     if (type == NULL)
         return error_new(call->arena, ERR_BAD_REQUEST,
                          "The source '%s' of header " HEADER_LOOKUP_SOURCE
                          " is not one of entities.types.",
                          source);
-    struct error *err = NULL;
     if (uses_entities(api, domain_name, type->name)) /* else it has such attributes of its own */
         err = need_row(call, type, key);
     if (err == NULL)

@@ -201,6 +201,7 @@ cli_doctor(struct cli_call *call)
         check_decisions(&doctor);
         doctor_check_peers(&doctor);
         doctor_check_domains(&doctor);
+        doctor_check_entities(&doctor);
     }
     check_disk(&doctor);
     bool is_well = json_array_size(doctor.findings) == 0;

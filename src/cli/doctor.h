@@ -24,5 +24,7 @@ void doctor_find_unanswered(struct doctor *doctor, const char *about, const stru
 /* Look for it (doctor_group.c). Yield. */
 void doctor_check_peers(struct doctor *doctor);
 void doctor_check_domains(struct doctor *doctor);
+/* (entity.c) */
+void doctor_check_entities(struct doctor *doctor);
 
 #endif

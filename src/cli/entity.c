@@ -4,6 +4,7 @@
 
 #include "base/vector.h"
 #include "cadenza/admin/v1/service.pb-c.h"
+#include "cli/doctor.h"
 #include "cli/inside.h"
 #include "cli/render.h"
 #include "cli/table.h"
@@ -99,7 +100,7 @@ print_homes(struct cli_call *call, const STORE_API(GetEntityResponse) *response)
         const STORE_API(EntityHome) *home = response->homes[i];
         bool is_known = home->cluster[0] != '\0';
         table_add(&table, home->domain,
-                  is_known ? home->cluster : "nowhere: the domain does not have the region",
+                  is_known ? home->cluster : "stay where they are: it does not have the region",
                   is_known ? arena_format(call->arena, "%lld", (long long)home->failover_version)
                            : "");
     }
@@ -137,6 +138,13 @@ cli_entity_get(struct cli_call *call)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+static void
+print_warnings(char *const *warnings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        cli_note("Warning: %s\n", warnings[i]);
+}
+
 struct error *
 cli_entity_set(struct cli_call *call)
 {
@@ -155,6 +163,7 @@ cli_entity_set(struct cli_call *call)
         return err;
     const STORE_API(SetEntitiesResponse) *response = (STORE_API(SetEntitiesResponse) *)answer;
     print_entities(call, response->entities, response->n_entities);
+    print_warnings(response->warnings, response->n_warnings);
     return NULL;
 }
 
@@ -175,6 +184,7 @@ cli_entity_delete(struct cli_call *call)
         return err;
     const STORE_API(DeleteEntitiesResponse) *response = (STORE_API(DeleteEntitiesResponse) *)answer;
     print_entities(call, response->entities, response->n_entities);
+    print_warnings(response->warnings, response->n_warnings);
     return NULL;
 }
 
@@ -215,16 +225,50 @@ print_watchers(const STORE_API(ListWatchersResponse) *response, struct arena *ar
               response->primary);
 }
 
-struct error *
-cli_entity_watchers(struct cli_call *call)
+static struct error *
+ask_watchers(struct cli_call *call, const STORE_API(ListWatchersResponse) **response)
 {
     STORE_API(ListWatchersRequest) request = CADENZA__ADMIN__V1__LIST_WATCHERS_REQUEST__INIT;
     ProtobufCMessage *answer = NULL;
     struct error *err = cli_ask(call, ENTITY_API("ListWatchers"), &request.base, TIMEOUT,
                                 TYPE_OF(list_watchers_response), &answer);
+    *response = (const STORE_API(ListWatchersResponse) *)answer;
+    return err;
+}
+
+void
+doctor_check_entities(struct doctor *doctor)
+{
+    const STORE_API(ListWatchersResponse) *response = NULL;
+    struct arena *arena = doctor->call->arena;
+    struct error *err = ask_watchers(doctor->call, &response);
+    if (err != NULL) {
+        doctor_find_unanswered(doctor, "where its entities are", err);
+        return;
+    }
+    for (size_t i = 0; i < response->n_gaps; i++) {
+        const STORE_API(EntityGap) *gap = response->gaps[i];
+        doctor_find(doctor,
+                    arena_format(arena,
+                                 "%lld entities of type %s (%s%s) are in region %s, which domain "
+                                 "%s does not have: its workflows of them stay where they are, "
+                                 "and no new ones begin.",
+                                 (long long)gap->entities, gap->type, gap->key,
+                                 gap->entities > 1 ? ", ..." : "", gap->region, gap->domain),
+                    arena_format(arena,
+                                 "cadenza domain update --domain %s --active_clusters "
+                                 "region.%s:CLUSTER adds the region; or correct the source.",
+                                 gap->domain, gap->region));
+    }
+}
+
+struct error *
+cli_entity_watchers(struct cli_call *call)
+{
+    const STORE_API(ListWatchersResponse) *response = NULL;
+    struct error *err = ask_watchers(call, &response);
     if (err != NULL)
         return err;
-    const STORE_API(ListWatchersResponse) *response = (STORE_API(ListWatchersResponse) *)answer;
     if (!call->as_json) {
         print_watchers(response, call->arena);
         return NULL;

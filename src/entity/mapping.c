@@ -66,7 +66,8 @@ mapping_read_object(struct slice object, struct arena *arena, struct mapping *ma
     }
     if (!object_end(&reader))
         return error_new(arena, ERR_BAD_REQUEST,
-                         "it is not a JSON object of texts, {\"key\": \"region\", ...}");
+                         "it is not a JSON object of texts without \\u0000, {\"key\": "
+                         "\"region\", ...}");
     return finish(&reading, mapping);
 }
 

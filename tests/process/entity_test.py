@@ -41,6 +41,7 @@ def config_of(number, ports, watcher):
         lines.insert(at + 1, f"      region: {region(other)}")
     lines += ["  regions:"]
     lines += [f"    {region(i)}: {{initialFailoverVersion: {5 + i}}}" for i in range(2)]
+    lines += ["    eu-west: {initialFailoverVersion: 7}"]  # that the domain does not have
     lines += ["entities:", "  types:", "    user-location:", f"      source: {SOURCE}"]
     lines += [f"      {key}: {value}" for key, value in watcher.items()]
     return "\n".join(lines) + "\n"
@@ -220,7 +221,9 @@ def test_operators_see_and_set_entities_in_any_cluster(binary, folder):
         clis = [Cli(binary, cluster.grpc, DOMAIN) for cluster in clusters]
         await_region(clis, "ann", "us-west")
         words = ["admin", "entity"]
-        clis[1](*words, "set", "user-location", "bob", "us-east")  # the primary is asked
+        code, _, err = clis[1].run(*words, "set", "user-location", "bob", "us-east")
+        assert code == 0, err  # the primary is asked
+        assert "user-location" in err and str(path) in err and "overwrites" in err, err
         assert entity(clis[1], "bob")["region"] == "us-east"  # and it is seen here at once
         await_region(clis, "bob", "us-east")
         shown = json.loads(clis[0](*words, "list", "--format", "json"))
@@ -237,6 +240,12 @@ def test_operators_see_and_set_entities_in_any_cluster(binary, folder):
         assert entity(clis[1], "bob")["isDeleted"]
         code, _, err = clis[0].run(*words, "set", "user-location", "bob", "mars")
         assert code == 1 and "us-west, us-east" in err, err
+        code, _, err = clis[1].run(*words, "set", "planet", "mars", "us-east")
+        assert code == 1 and "'planet' is not one of entities.types" in err, err
+        assert "eu-west" not in clis[0].run("admin", "doctor")[1]
+        clis[0](*words, "set", "user-location", "zoe", "eu-west")
+        code, out, _ = clis[0].run("admin", "doctor")
+        assert code == 1 and f"region eu-west, which domain {DOMAIN} does not have" in out, out
         path.write_text("ann: mars\n")  # a source that fails changes nothing, and is seen
         support.wait_until(
             lambda: "mars" in clis[0](*words, "watchers"), "the watcher to say what is wrong"
