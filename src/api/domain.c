@@ -302,6 +302,14 @@ show_outcome(const STORED(DrainOutcome) *record, struct arena *arena)
     outcome->missing_shards = (int32_t *)record->missing_shards;
     outcome->n_missing = record->n_missing;
     outcome->missing = record->missing;
+    outcome->n_clusters = record->n_clusters;
+    outcome->clusters = arena_zalloc(arena, record->n_clusters + 1, sizeof *outcome->clusters);
+    for (size_t i = 0; i < record->n_clusters; i++) {
+        outcome->clusters[i] = message_new(arena, API_TYPE(cluster_shards));
+        outcome->clusters[i]->cluster = record->clusters[i]->name;
+        outcome->clusters[i]->shard_count = (int32_t)record->clusters[i]->shard_count;
+        outcome->clusters[i]->ready_count = (int32_t)record->clusters[i]->ready_count;
+    }
     return outcome;
 }
 

@@ -167,32 +167,51 @@ api_check_graceful(struct api *api, const char *domain_name, struct arena *arena
 
 /* --- is this the right cluster to ask? ---- */
 
-static struct error *
-check_target(struct rpc_call *call, const char *domain_name, const char *target)
+/* The cluster that has to be asked for a move to `target`; NULL: this one, or nobody can. */
+static const struct cluster *
+other_target(const struct cluster_group *group, const char *target)
 {
-    const struct cluster_group *group = api_of(call)->options.group;
     const struct cluster *cluster = cluster_group_find(group, target);
-    if (cluster == NULL || cluster == group->current)
-        return NULL;
-    bool has_address = cluster->rpc_address != NULL && cluster->rpc_address[0] != '\0';
-    return error_new(call->arena, ERR_BAD_REQUEST,
-                     "Cannot start the graceful failover from a to-be-passive cluster. Ask cluster "
-                     "%s: cadenza --address %s --domain %s domain update --failover_type grace "
-                     "--active_cluster %s",
-                     target, has_address ? cluster->rpc_address : "<its address>", domain_name,
-                     target);
+    return cluster == group->current ? NULL : cluster;
+}
+
+/* The command that moves there what the request wants to be there: the domain, or attributes. */
+static const char *
+command_for(const struct graceful_request *request, const struct attributes *wanted,
+            const struct cluster *target, struct arena *arena)
+{
+    bool has_address = target->rpc_address != NULL && target->rpc_address[0] != '\0';
+    const char *flags = "";
+    if (strcmp(request->active_cluster_name, target->name) == 0)
+        flags = arena_format(arena, " --active_cluster %s", target->name);
+    for (size_t i = 0, count = 0; i < wanted->count; i++) {
+        const struct attribute *one = &wanted->all[i];
+        if (strcmp(one->cluster_name, target->name) == 0)
+            flags = arena_format(arena, "%s%s%s.%s:%s", flags,
+                                 count++ == 0 ? " --active_clusters " : ",", one->scope, one->name,
+                                 target->name);
+    }
+    return arena_format(
+        arena, "cadenza --address %s --domain %s domain update --failover_type grace%s",
+        has_address ? target->rpc_address : "<its address>", request->domain_name, flags);
 }
 
 static struct error *
 check_targets(struct rpc_call *call, const struct graceful_request *request)
 {
+    const struct cluster_group *group = api_of(call)->options.group;
     struct attributes wanted = attributes_read(request->attributes, call->arena);
-    struct error *err = NULL;
+    const struct cluster *target = NULL;
     if (request->active_cluster_name[0] != '\0')
-        err = check_target(call, request->domain_name, request->active_cluster_name);
-    for (size_t i = 0; err == NULL && i < wanted.count; i++)
-        err = check_target(call, request->domain_name, wanted.all[i].cluster_name);
-    return err;
+        target = other_target(group, request->active_cluster_name);
+    for (size_t i = 0; target == NULL && i < wanted.count; i++)
+        target = other_target(group, wanted.all[i].cluster_name);
+    if (target == NULL)
+        return NULL;
+    return error_new(call->arena, ERR_BAD_REQUEST,
+                     "Cannot start the graceful failover from a to-be-passive cluster. Ask cluster "
+                     "%s: %s",
+                     target->name, command_for(request, &wanted, target, call->arena));
 }
 
 struct error *
@@ -235,38 +254,61 @@ graceful_count(struct rpc_call *call, const struct graceful_request *request, co
 
 /* --- how it is shown ---- */
 
-/* The drain that is shown: the domain's own, or the first one of its attributes; NULL: none. */
-static const STORED(Drain) *
-shown_drain(const struct domain *domain, const struct cluster_group *group)
+static API(FailoverProgress) *
+show_progress(const struct drain_progress *progress, struct arena *arena)
 {
-    for (size_t i = 0; i < domain->record->n_drains; i++) {
-        if (drain_is_to_here(domain->record->drains[i], group))
-            return domain->record->drains[i];
+    API(FailoverProgress) *shown = message_new(arena, API_TYPE(failover_progress));
+    if (progress->scope[0] != '\0') {
+        shown->cluster_attribute = message_new(arena, API_TYPE(cluster_attribute));
+        shown->cluster_attribute->scope = (char *)progress->scope;
+        shown->cluster_attribute->name = (char *)progress->name;
     }
-    return NULL;
+    shown->failover_version = progress->failover_version;
+    shown->n_clusters = progress->cluster_count;
+    shown->clusters = arena_zalloc(arena, progress->cluster_count + 1, sizeof *shown->clusters);
+    for (size_t i = 0; i < progress->cluster_count; i++) {
+        const struct drain_cluster *cluster = &progress->clusters[i];
+        shown->clusters[i] = message_new(arena, API_TYPE(cluster_shards));
+        shown->clusters[i]->cluster = (char *)cluster->name;
+        shown->clusters[i]->shard_count = (int32_t)cluster->shard_count;
+        shown->clusters[i]->ready_count = (int32_t)cluster->ready_count;
+    }
+    return shown;
+}
+
+/* The fields that Cadence has: of the domain's own drain, or of the first one of its attributes. */
+static API(FailoverInfo) *
+show_first(const struct drain_progress *progress, struct arena *arena)
+{
+    API(FailoverInfo) *info = message_new(arena, API_TYPE(failover_info));
+    info->failover_version = progress->failover_version;
+    info->failover_start_timestamp = presence_make_timestamp(arena, progress->start_time);
+    info->failover_expire_timestamp = presence_make_timestamp(arena, progress->end_time);
+    info->completed_shard_count = (int32_t)progress->ready_count;
+    info->n_pending_shards = progress->pending_count;
+    info->pending_shards = arena_zalloc(arena, progress->pending_count + 1, sizeof(int32_t));
+    for (size_t i = 0; i < progress->pending_count; i++)
+        info->pending_shards[i] = (int32_t)progress->pending[i];
+    return info;
 }
 
 struct error *
 graceful_show(struct rpc_call *call, const struct domain *domain, API(Domain) *shown)
 {
     const struct api_options *options = &api_of(call)->options;
-    const STORED(Drain) *drain = shown_drain(domain, options->group);
-    if (drain == NULL)
+    struct drain_progress *all = NULL;
+    size_t count = 0;
+    if (!drains_to_here(domain, options->group))
         return NULL;
-    struct drain_progress progress;
-    struct error *err = domains_read_drain(options->domains, domain->id, drain->scope, drain->name,
-                                           call->arena, &progress);
-    if (err != NULL || !progress.is_found)
+    struct error *err =
+        domains_list_drains(options->domains, domain->id, call->arena, &all, &count);
+    if (err != NULL || count == 0)
         return err;
-    API(FailoverInfo) *info = message_new(call->arena, API_TYPE(failover_info));
-    info->failover_version = progress.failover_version;
-    info->failover_start_timestamp = presence_make_timestamp(call->arena, progress.start_time);
-    info->failover_expire_timestamp = presence_make_timestamp(call->arena, progress.end_time);
-    info->completed_shard_count = (int32_t)progress.ready_count;
-    info->n_pending_shards = progress.pending_count;
-    info->pending_shards = arena_zalloc(call->arena, progress.pending_count + 1, sizeof(int32_t));
-    for (size_t i = 0; i < progress.pending_count; i++)
-        info->pending_shards[i] = (int32_t)progress.pending[i];
+    API(FailoverInfo) *info = show_first(&all[0], call->arena);
+    info->moves = arena_zalloc(call->arena, count, sizeof *info->moves);
+    info->n_moves = count;
+    for (size_t i = 0; i < count; i++)
+        info->moves[i] = show_progress(&all[i], call->arena);
     shown->failover_info = info;
     return NULL;
 }

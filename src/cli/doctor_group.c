@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/doctor.h"
+#include "cli/domain_drain.h"
 #include "fiber/clock.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/message.h"
@@ -117,6 +118,43 @@ struct stranded {
 };
 
 /* A graceful failover that should be over: its target forces it when its time is. */
+/* "--active_cluster west" or "--active_clusters region.oslo:west": what ends the move by force. */
+static const char *
+target_flag(const API(ClusterAttribute) *attribute, const char *target, struct arena *arena)
+{
+    if (attribute == NULL)
+        return arena_format(arena, "--active_cluster %s", target);
+    return arena_format(arena, "--active_clusters %s.%s:%s", attribute->scope, attribute->name,
+                        target);
+}
+
+/* Only the target of a graceful failover tells of it: the cluster that is asked. */
+static void
+tell_overdue(struct doctor *doctor, const API(Domain) *domain, double seconds)
+{
+    struct arena *arena = doctor->call->arena;
+    const API(FailoverInfo) *info = domain->failover_info;
+    const char *target = doctor->peers->cluster;
+    const API(FailoverProgress) *move = info->n_moves == 0 ? NULL : info->moves[0];
+    const API(ClusterAttribute) *attribute = move == NULL ? NULL : move->cluster_attribute;
+    struct drain_sight sight = {.domain = domain->name,
+                                .scope = attribute == NULL ? NULL : attribute->scope,
+                                .name = attribute == NULL ? NULL : attribute->name,
+                                .progress = move,
+                                .info = info};
+    const char *shards = drain_seen(&sight, arena);
+    doctor_find(doctor,
+                arena_format(arena,
+                             "The graceful failover of %s to %s should have ended %.0f s ago; "
+                             "handed over: %s.",
+                             drain_what(&sight, arena), target, seconds,
+                             shards == NULL ? "nothing that is known" : shards),
+                arena_format(arena,
+                             "Look into the logs of both clusters; cadenza domain failover "
+                             "--domain %s %s --failover_type force ends it.",
+                             domain->name, target_flag(attribute, target, arena)));
+}
+
 static void
 check_failover(struct doctor *doctor, const char *name)
 {
@@ -140,16 +178,7 @@ check_failover(struct doctor *doctor, const char *name)
     int64_t late = doctor->peers->time_nanoseconds - end.value;
     if (err != NULL || !end.is_set || late < FAILOVER_GRACE)
         return;
-    doctor_find(doctor,
-                arena_format(call->arena,
-                             "The graceful failover of %s to %s should have ended %.0f s ago; %zu "
-                             "shards of the cluster that it leaves have not answered.",
-                             name, domain->active_cluster_name, (double)late / (double)NS_PER_S,
-                             info->n_pending_shards),
-                arena_format(call->arena,
-                             "Look into the logs of both clusters; cadenza domain failover "
-                             "--domain %s --active_cluster %s --failover_type force ends it.",
-                             name, domain->active_cluster_name));
+    tell_overdue(doctor, domain, (double)late / (double)NS_PER_S);
 }
 
 /* Only who is followed by nobody has no failovers; of very many domains the first are asked. */

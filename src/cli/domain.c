@@ -33,8 +33,13 @@ static const struct {
     {ERR_BAD_REQUEST, "not primary cluster",
      "global domains are changed at the group's primary cluster: --address HOST:PORT; a failover "
      "can be asked of any"},
+    {ERR_BAD_REQUEST, "to-be-passive cluster. Ask cluster", NULL}, /* it says what to do itself */
     {ERR_BAD_REQUEST, "from a to-be-passive cluster",
      "ask the cluster that is to become active: --address HOST:PORT"},
+    {ERR_BAD_REQUEST, "from an active cluster to an active cluster",
+     "it is active there already, nothing was changed; cadenza domain describe shows where"},
+    {ERR_BAD_REQUEST, "no change detected",
+     "it is active there already, nothing was changed; cadenza domain describe shows where"},
     {ERR_BAD_REQUEST, "concurrent graceful failover",
      "cadenza domain failover --watch shows the one that is under way, --failover_type force to "
      "the "
@@ -47,8 +52,11 @@ static struct error *
 advise(struct cli_call *call, struct error *err)
 {
     for (size_t i = 0; i < array_length(advice); i++) {
-        if (err->kind == advice[i].kind && strstr(err->message, advice[i].words) != NULL)
-            return error_new(call->arena, err->kind, "%s (%s)", err->message, advice[i].next);
+        if (err->kind != advice[i].kind || strstr(err->message, advice[i].words) == NULL)
+            continue;
+        return advice[i].next == NULL
+                   ? err
+                   : error_new(call->arena, err->kind, "%s (%s)", err->message, advice[i].next);
     }
     return err;
 }
@@ -77,14 +85,41 @@ cli_domain_register(struct cli_call *call)
     return err;
 }
 
-/* A graceful failover was begun: how it goes on, unless nobody wants to wait. */
-static struct error *
-follow_graceful(struct cli_call *call, const char *name, const API(Domain) *begun, int64_t began)
+static struct error *describe(struct cli_call *call, API(Domain) **domain);
+
+/* As it is before it is asked to move; NULL: nobody says, and it is moved all the same. */
+static const API(Domain) *
+look_before(struct cli_call *call)
 {
-    if (!cli_is_on(call, "detach"))
-        return domain_follow_drain(call, name, begun, began);
-    cli_print("It goes on; cadenza domain failover --domain %s --watch shows how.\n",
-              show_text(name, call->arena));
+    API(Domain) *domain = NULL;
+    struct error *err = describe(call, &domain);
+    return err == NULL ? domain : NULL;
+}
+
+static struct error *
+take_domain(struct cli_call *call, const API(Domain) *answered, const API(Domain) **domain)
+{
+    *domain = answered;
+    return answered != NULL ? NULL
+                            : error_new(call->arena, ERR_UNCATEGORISED,
+                                        "%s answered without a domain", call->address);
+}
+
+/* What came of it, or, if a graceful failover was begun, how it goes on, unless nobody wants to
+ * wait. */
+static struct error *
+tell_moves(struct cli_call *call, const struct domain_moves *moves, bool is_graceful, int64_t began)
+{
+    const char *name = moves->after->name;
+    if (!is_graceful)
+        cli_print("%s", domain_show_moves(moves, call->arena));
+    else if (!cli_is_on(call, "detach"))
+        return domain_follow_drain(
+            call, name,
+            &(struct drain_begun){moves->after, moves->attributes, moves->moves_domain, began});
+    else
+        cli_print("It goes on; cadenza domain failover --domain %s --watch shows how.\n",
+                  show_text(name, call->arena));
     return NULL;
 }
 
@@ -98,18 +133,21 @@ cli_domain_update(struct cli_call *call)
         domain_make_update(&call->domain, user != NULL ? user : "unknown", call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
+    struct domain_moves moves = {.attributes = request->active_clusters,
+                                 .moves_domain = call->domain.active_cluster != NULL};
+    bool has_moves = moves.moves_domain || moves.attributes != NULL;
+    if (has_moves)
+        moves.before = look_before(call);
     ProtobufCMessage *answer = NULL;
     err = ask(call, "UpdateDomain", &request->base, API_TYPE(update_domain_response), &answer);
+    if (err == NULL)
+        err = take_domain(call, ((API(UpdateDomainResponse) *)answer)->domain, &moves.after);
     if (err != NULL)
         return err;
-    cli_print("Domain %s successfully updated.\n", request->name);
-    if (request->failover_timeout == NULL)
-        return NULL;
-    return follow_graceful(call, request->name, ((API(UpdateDomainResponse) *)answer)->domain,
-                           began);
+    if (!has_moves || request->n_clusters > 0 || domain_has_moved(&moves))
+        cli_print("Domain %s successfully updated.\n", request->name);
+    return has_moves ? tell_moves(call, &moves, request->failover_timeout != NULL, began) : NULL;
 }
-
-static struct error *describe(struct cli_call *call, API(Domain) **domain);
 
 /* Everything that is active in a cluster goes to another one. */
 static struct error *
@@ -134,7 +172,7 @@ cli_domain_failover(struct cli_call *call)
                       call->domain.active_clusters_json != NULL;
     struct error *err = domain_need_name(&call->domain, call->arena);
     if (err == NULL && cli_is_on(call, "watch") && !has_target)
-        return domain_follow_drain(call, call->domain.name, NULL, 0);
+        return domain_follow_drain(call, call->domain.name, NULL);
     err = domain_make_failover(&call->domain, call->arena, &request);
     if (err != NULL)
         return cli_wrong(call, err);
@@ -142,15 +180,16 @@ cli_domain_failover(struct cli_call *call)
         err = leave_cluster(call, request);
     if (err != NULL)
         return err;
+    struct domain_moves moves = {.before = look_before(call),
+                                 .attributes = request->active_clusters,
+                                 .moves_domain = request->domain_active_cluster_name[0] != '\0'};
     ProtobufCMessage *answer = NULL;
     err = ask(call, "FailoverDomain", &request->base, API_TYPE(failover_domain_response), &answer);
+    if (err == NULL)
+        err = take_domain(call, ((API(FailoverDomainResponse) *)answer)->domain, &moves.after);
     if (err != NULL)
         return err;
-    if (request->failover_timeout != NULL)
-        return follow_graceful(call, request->domain_name,
-                               ((API(FailoverDomainResponse) *)answer)->domain, began);
-    cli_print("Domain %s successfully failed over.\n", request->domain_name);
-    return NULL;
+    return tell_moves(call, &moves, request->failover_timeout != NULL, began);
 }
 
 struct error *
@@ -193,10 +232,8 @@ ask_described(struct cli_call *call, API(DescribeDomainResponse) **described)
     if (err != NULL)
         return err;
     *described = (API(DescribeDomainResponse) *)answer;
-    if ((*described)->domain == NULL)
-        return error_new(call->arena, ERR_UNCATEGORISED, "%s answered without a domain",
-                         call->address);
-    return NULL;
+    const API(Domain) *domain;
+    return take_domain(call, (*described)->domain, &domain);
 }
 
 static struct error *

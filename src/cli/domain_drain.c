@@ -1,137 +1,30 @@
-/* domain_drain.c - see domain_drain.h.
+/* domain_drain.c - looking at a graceful failover. See domain_drain.h.
  *
- * The server is asked again and again; what it says of shards is all there is. On a terminal one
- * line is drawn anew, elsewhere a line is printed when there is news, not more often than once in a
- * while: a cluster may have thousands of shards. A server that does not answer for a moment is
- * asked again: the failover goes on without whoever looks at it. */
+ * The server is asked again and again; what it says of shards is all there is. Each thing that
+ * moves, the domain or some of its attributes, is looked at by itself. On a terminal one line is
+ * drawn again and again, elsewhere a line is printed when there is news, not more often than once
+ * in a while: a cluster may have thousands of shards. A server that does not answer for a moment is
+ * asked again: the failover goes on without us.
+ *
+ * A failover that something else ended is over before its history says how: the coordinator
+ * enters that a moment later. So the outcome is waited for. */
 #include "cli/domain_drain.h"
 
-#include <inttypes.h>
-
-#include "base/buffer.h"
 #include "cli/table.h"
+#include "domain/attributes.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
 #include "wire/message.h"
 #include "wire/presence.h"
 
-#define LOOK_PAUSE   (50 * NS_PER_MS)
-#define LINE_PAUSE   (200 * NS_PER_MS)
-#define CALL_TIMEOUT (5 * NS_PER_S)
-#define FAILURES_MAX 100 /* in a row */
-#define NAMED_MAX    20  /* shards that are called by their number */
-#define HISTORY_PAGE 10
-#define WIPE         "\r\033[K"
-
-/* ---- words ---- */
-
-static size_t
-shards_done(const struct drain_sight *sight)
-{
-    bool is_known = sight->info != NULL && sight->info->completed_shard_count > 0;
-    return is_known ? (size_t)sight->info->completed_shard_count : 0;
-}
-
-/* 0: nobody knows yet. */
-static size_t
-shards_all(const struct drain_sight *sight)
-{
-    if (sight->outcome != NULL && sight->outcome->shard_count > 0)
-        return (size_t)sight->outcome->shard_count;
-    return sight->info == NULL ? 0 : shards_done(sight) + sight->info->n_pending_shards;
-}
-
-static bool
-has_ended(const struct drain_sight *sight, const char *result)
-{
-    return sight->outcome != NULL && strcmp(sight->outcome->result, result) == 0;
-}
-
-static const char *
-seconds(int64_t passed, struct arena *arena)
-{
-    return arena_format(arena, "%.2f s", (double)passed / NS_PER_S);
-}
-
-const char *
-drain_line(const struct drain_sight *sight, struct arena *arena)
-{
-    if (shards_all(sight) == 0)
-        return arena_format(arena, "%s moves to %s: no shard has handed over yet, %s",
-                            show_text(sight->domain, arena), show_text(sight->target, arena),
-                            seconds(sight->passed, arena));
-    return arena_format(arena, "%s moves to %s: %zu of %zu shards, %s",
-                        show_text(sight->domain, arena), show_text(sight->target, arena),
-                        shards_done(sight), shards_all(sight), seconds(sight->passed, arena));
-}
-
-static void
-append_more(struct buffer *text, size_t count)
-{
-    if (count > NAMED_MAX)
-        buffer_append_format(text, " and %zu more", count - NAMED_MAX);
-}
-
-/* What had not handed over: as the server says it, or by the numbers that were seen last. NULL:
- * nobody knows. */
-static const char *
-missing_shards(const struct drain_sight *sight, struct arena *arena)
-{
-    struct buffer text = {0};
-    const API(FailoverInfo) *info = sight->info;
-    const API(FailoverOutcome) *outcome = sight->outcome;
-    for (size_t i = 0; outcome != NULL && i < outcome->n_missing && i < NAMED_MAX; i++)
-        buffer_append_format(&text, "%s%s", i == 0 ? "" : ", ",
-                             show_text(outcome->missing[i], arena));
-    if (outcome != NULL)
-        append_more(&text, outcome->n_missing);
-    bool is_seen = outcome == NULL && info != NULL;
-    for (size_t i = 0; is_seen && i < info->n_pending_shards && i < NAMED_MAX; i++)
-        buffer_append_format(&text, "%s%" PRId32, i == 0 ? "shard " : ", ",
-                             info->pending_shards[i]);
-    if (is_seen)
-        append_more(&text, info->n_pending_shards);
-    const char *kept = arena_text_of(arena, buffer_slice(&text));
-    buffer_free(&text);
-    return kept[0] == '\0' ? NULL : kept;
-}
-
-/* It became active, though not everything was there. */
-static const char *
-report_early(const struct drain_sight *sight, const char *why, struct arena *arena)
-{
-    const char *missing = missing_shards(sight, arena);
-    const char *what = missing == NULL ? "any shard had handed over"
-                                       : arena_format(arena, "all had handed over (%s)", missing);
-    return arena_format(arena,
-                        "Domain %s is active in %s after %s: %s before %s.\nWhat was not "
-                        "replicated by then is merged when it comes.",
-                        show_text(sight->domain, arena), show_text(sight->target, arena),
-                        seconds(sight->passed, arena), why, what);
-}
-
-const char *
-drain_report(const struct drain_sight *sight, struct arena *arena)
-{
-    const char *domain = show_text(sight->domain, arena), *took = seconds(sight->passed, arena);
-    if (strcmp(sight->active, sight->target) != 0 || has_ended(sight, "superseded"))
-        return arena_format(arena,
-                            "Another failover took its place after %s: domain %s is active in %s.",
-                            took, domain, show_text(sight->active, arena));
-    if (has_ended(sight, "forced"))
-        return report_early(sight, "it was forced", arena);
-    if (has_ended(sight, "timed out") || (sight->outcome == NULL && sight->is_timed_out))
-        return report_early(sight, "the time was over", arena);
-    const char *shards = shards_all(sight) == 0
-                             ? "all shards"
-                             : arena_format(arena, "all %zu shards", shards_all(sight));
-    return arena_format(arena,
-                        "Domain %s successfully failed over to %s in %s: %s handed over, none "
-                        "timed out, nothing was lost.",
-                        domain, show_text(sight->target, arena), took, shards);
-}
-
-/* ---- looking ---- */
+#define LOOK_PAUSE       (50 * NS_PER_MS)
+#define LINE_PAUSE       (200 * NS_PER_MS)
+#define CALL_TIMEOUT     (5 * NS_PER_S)
+#define OUTCOME_PATIENCE (10 * NS_PER_S)
+#define FAILURES_MAX     100 /* in a row */
+#define REPORTS_MAX      20  /* things that are reported by their name */
+#define HISTORY_PAGE     10
+#define WIPE             "\r\033[K"
 
 /* ns; 0: not given. */
 static int64_t
@@ -142,12 +35,13 @@ time_of(const GOOGLE(Timestamp) *time)
 
 struct drain_watch {
     struct cli_call *call;
-    struct drain_sight sight;
-    const char *domain_id;
-    int64_t version; /* that it made; 0: not known yet */
-    int64_t began;   /* monotonic */
-    int64_t drawn;   /* the newest line; 0: none */
-    size_t shown;    /* shards that it said were done */
+    const char *domain, *domain_id;
+    struct drain_sight *sights; /* each thing that moves */
+    size_t count;
+    bool is_plain;    /* the server counts shards by their number, and says no more */
+    int64_t began;    /* monotonic */
+    int64_t drawn;    /* the newest line; 0: none */
+    const char *line; /* without the time, in `call->arena` */
     unsigned failures;
     struct arena *scratch; /* of one line */
 };
@@ -157,7 +51,7 @@ look(struct drain_watch *watch, API(Domain) **domain)
 {
     API(DescribeDomainRequest) request = API_VALUE(DESCRIBE_DOMAIN_REQUEST__INIT);
     request.describe_by_case = API_VALUE(DESCRIBE_DOMAIN_REQUEST__DESCRIBE_BY_NAME);
-    request.name = presence_make_text(watch->sight.domain);
+    request.name = presence_make_text(watch->domain);
     ProtobufCMessage *answer = NULL;
     struct error *err =
         cli_ask(watch->call, "/uber.cadence.api.v1.DomainAPI/DescribeDomain", &request.base,
@@ -187,62 +81,199 @@ look_again(struct drain_watch *watch, API(Domain) **domain)
     }
 }
 
-static void
-show(struct drain_watch *watch)
+/* --- what moves ---- */
+
+static const char *
+scope_of(const API(ClusterAttribute) *attribute)
 {
-    int64_t now = clock_monotonic();
-    size_t done = shards_done(&watch->sight);
-    bool is_news = watch->drawn == 0 || done != watch->shown;
-    if (!watch->call->is_terminal && (!is_news || now - watch->drawn < LINE_PAUSE))
-        return;
-    arena_reset(watch->scratch);
-    const char *line = drain_line(&watch->sight, watch->scratch);
-    cli_print(watch->call->is_terminal ? WIPE "%s" : "%s\n", line);
-    watch->drawn = now;
-    watch->shown = done;
+    return attribute == NULL ? NULL : attribute->scope;
 }
 
 static bool
-is_under_way(const struct drain_watch *watch, const API(Domain) *domain)
+is_about(const struct drain_sight *sight, const API(ClusterAttribute) *attribute)
 {
-    const API(FailoverInfo) *now = domain->failover_info, *known = watch->sight.info;
-    return now != NULL && (known == NULL || now->failover_version == known->failover_version);
+    if (sight->scope == NULL || scope_of(attribute) == NULL)
+        return sight->scope == NULL && scope_of(attribute) == NULL;
+    return strcmp(sight->scope, attribute->scope) == 0 && strcmp(sight->name, attribute->name) == 0;
+}
+
+/* Where it is active, as the domain says; its version. */
+static const char *
+active_of(const struct drain_sight *sight, const API(Domain) *domain,
+          const struct attributes *attributes, int64_t *version)
+{
+    const struct attribute *found =
+        sight->scope == NULL ? NULL : attributes_find(attributes, sight->scope, sight->name);
+    *version = found != NULL ? found->failover_version : domain->failover_version;
+    return found != NULL ? found->cluster_name : domain->active_cluster_name;
+}
+
+static void
+add_sight(struct drain_watch *watch, const char *scope, const char *name, const API(Domain) *domain,
+          const struct attributes *attributes)
+{
+    struct drain_sight *sight = &watch->sights[watch->count++];
+    *sight = (struct drain_sight){.domain = watch->domain, .scope = scope, .name = name};
+    sight->target = active_of(sight, domain, attributes, &sight->version);
+}
+
+/* What was asked to move, as it was answered. */
+static void
+watch_begun(struct drain_watch *watch, const struct drain_begun *begun)
+{
+    struct arena *arena = watch->call->arena;
+    struct attributes asked = attributes_read(begun->attributes, arena);
+    struct attributes now = attributes_read(begun->domain->active_clusters, arena);
+    watch->sights = arena_zalloc(arena, asked.count + 1, sizeof *watch->sights);
+    watch->began = begun->began;
+    if (begun->moves_domain)
+        add_sight(watch, NULL, NULL, begun->domain, &now);
+    for (size_t i = 0; i < asked.count; i++)
+        add_sight(watch, asked.all[i].scope, asked.all[i].name, begun->domain, &now);
+}
+
+/* What somebody else has moved, and when that began by the server's clock. */
+static void
+watch_others(struct drain_watch *watch, const API(Domain) *domain)
+{
+    struct arena *arena = watch->call->arena;
+    const API(FailoverInfo) *info = domain->failover_info;
+    struct attributes now = attributes_read(domain->active_clusters, arena);
+    int64_t start = time_of(info->failover_start_timestamp);
+    int64_t ago = start == 0 ? 0 : clock_wall() - start;
+    watch->began = clock_monotonic() - (ago > 0 ? ago : 0);
+    watch->sights = arena_zalloc(arena, info->n_moves + 1, sizeof *watch->sights);
+    for (size_t i = 0; i < info->n_moves; i++) {
+        const API(ClusterAttribute) *attribute = info->moves[i]->cluster_attribute;
+        add_sight(watch, scope_of(attribute), attribute == NULL ? NULL : attribute->name, domain,
+                  &now);
+    }
+    if (info->n_moves == 0)
+        add_sight(watch, NULL, NULL, domain, &now);
+}
+
+/* --- news ---- */
+
+/* Is it under way, by what the server says? */
+static bool
+note_progress(struct drain_watch *watch, struct drain_sight *sight, const API(FailoverInfo) *info)
+{
+    if (info == NULL)
+        return false;
+    watch->is_plain = info->n_moves == 0;
+    if (watch->is_plain) {
+        bool is_same = sight->scope == NULL && info->failover_version == sight->version;
+        sight->info = is_same ? info : sight->info;
+        return is_same;
+    }
+    for (size_t i = 0; i < info->n_moves; i++) {
+        if (!is_about(sight, info->moves[i]->cluster_attribute) ||
+            info->moves[i]->failover_version != sight->version)
+            continue;
+        sight->progress = info->moves[i];
+        return true;
+    }
+    return false;
 }
 
 static void
 note(struct drain_watch *watch, const API(Domain) *domain)
 {
-    watch->sight.passed = clock_monotonic() - watch->began;
+    struct attributes now = attributes_read(domain->active_clusters, watch->call->arena);
+    int64_t passed = clock_monotonic() - watch->began, version;
     watch->domain_id = domain->id;
-    if (is_under_way(watch, domain)) {
-        watch->version = domain->failover_info->failover_version;
-        watch->sight.info = domain->failover_info;
-        watch->sight.target = domain->active_cluster_name;
-        return;
+    for (size_t i = 0; i < watch->count; i++) {
+        struct drain_sight *sight = &watch->sights[i];
+        if (sight->active != NULL)
+            continue;
+        sight->passed = passed;
+        if (!note_progress(watch, sight, domain->failover_info))
+            sight->active = active_of(sight, domain, &now, &version);
     }
-    const API(FailoverInfo) *info = watch->sight.info;
-    int64_t expiry = info == NULL ? 0 : time_of(info->failover_expire_timestamp);
-    watch->sight.active = domain->active_cluster_name;
-    watch->sight.is_timed_out = expiry != 0 && expiry <= clock_wall();
 }
 
-static const API(FailoverOutcome) *
-outcome_in(const API(ListFailoverHistoryResponse) *page, int64_t version)
+/* The first that is under way; NULL: all are over. */
+static struct drain_sight *
+first_open(const struct drain_watch *watch, size_t *count)
 {
-    for (size_t i = 0; i < page->n_failover_events; i++) {
-        const API(FailoverEvent) *event = page->failover_events[i];
-        for (size_t n = 0; n < event->n_cluster_failovers && event->n_outcomes > 0; n++) {
-            const API(ActiveClusterInfo) *to = event->cluster_failovers[n]->to_cluster;
-            if (to != NULL && to->failover_version == version)
-                return event->outcomes[0];
-        }
+    struct drain_sight *first = NULL;
+    *count = 0;
+    for (size_t i = 0; i < watch->count; i++) {
+        if (watch->sights[i].active != NULL)
+            continue;
+        first = first == NULL ? &watch->sights[i] : first;
+        ++*count;
+    }
+    return first;
+}
+
+/* Without the time, which alone is no news. */
+static const char *
+news(const struct drain_sight *sight, size_t count, struct arena *arena)
+{
+    struct drain_sight timeless = *sight;
+    timeless.passed = 0;
+    return arena_format(arena, "%s %zu", drain_line(&timeless, arena), count);
+}
+
+static void
+show(struct drain_watch *watch)
+{
+    int64_t now = clock_monotonic();
+    size_t count;
+    const struct drain_sight *sight = first_open(watch, &count);
+    if (sight == NULL)
+        return;
+    arena_reset(watch->scratch);
+    const char *seen = news(sight, count, watch->scratch);
+    bool is_news = watch->line == NULL || strcmp(seen, watch->line) != 0;
+    if (!watch->call->is_terminal &&
+        (!is_news || (watch->drawn != 0 && now - watch->drawn < LINE_PAUSE)))
+        return;
+    const char *line = drain_line(sight, watch->scratch);
+    if (count > 1)
+        line = arena_format(watch->scratch, "%s; %zu more move", line, count - 1);
+    cli_print(watch->call->is_terminal ? WIPE "%s" : "%s\n", line);
+    watch->drawn = now;
+    if (is_news)
+        watch->line = arena_text(watch->call->arena, seen);
+}
+
+/* --- the end ---- */
+
+static const API(FailoverOutcome) *
+outcome_in(const API(FailoverEvent) *event, const struct drain_sight *sight)
+{
+    bool is_it = false;
+    for (size_t i = 0; i < event->n_cluster_failovers; i++) {
+        const API(ClusterFailover) *move = event->cluster_failovers[i];
+        is_it = is_it || (is_about(sight, move->cluster_attribute) && move->to_cluster != NULL &&
+                          move->to_cluster->failover_version == sight->version);
+    }
+    for (size_t i = 0; is_it && i < event->n_outcomes; i++) {
+        if (is_about(sight, event->outcomes[i]->cluster_attribute))
+            return event->outcomes[i];
     }
     return NULL;
 }
 
-/* How it ended, if the server keeps that. What it does not tell is no error: it is over. */
-static void
-find_outcome(struct drain_watch *watch)
+/* How many of them have no outcome yet. */
+static size_t
+enter_outcomes(struct drain_watch *watch, const API(ListFailoverHistoryResponse) *page)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < watch->count; i++) {
+        struct drain_sight *sight = &watch->sights[i];
+        for (size_t n = 0; n < page->n_failover_events && sight->outcome == NULL; n++)
+            sight->outcome = outcome_in(page->failover_events[n], sight);
+        missing += sight->outcome == NULL;
+    }
+    return missing;
+}
+
+/* One look at the history; what it does not tell is no error. */
+static size_t
+look_for_outcomes(struct drain_watch *watch)
 {
     struct cli_call *call = watch->call;
     API(ListFailoverHistoryRequest) request = API_VALUE(LIST_FAILOVER_HISTORY_REQUEST__INIT);
@@ -254,15 +285,41 @@ find_outcome(struct drain_watch *watch)
     struct error *err =
         cli_ask(call, "/uber.cadence.api.v1.DomainAPI/ListFailoverHistory", &request.base,
                 CALL_TIMEOUT, API_TYPE(list_failover_history_response), &answer);
-    if (err == NULL)
-        watch->sight.outcome =
-            outcome_in((const API(ListFailoverHistoryResponse) *)answer, watch->version);
+    return err != NULL ? watch->count
+                       : enter_outcomes(watch, (const API(ListFailoverHistoryResponse) *)answer);
+}
+
+/* How they ended. A server that keeps no outcomes is not waited for, once that is known. */
+static struct error *
+find_outcomes(struct drain_watch *watch)
+{
+    int64_t limit = clock_monotonic() + OUTCOME_PATIENCE;
+    while (look_for_outcomes(watch) > 0 && !watch->is_plain && clock_monotonic() < limit) {
+        struct error *err = fiber_sleep(LOOK_PAUSE, watch->call->arena);
+        if (err != NULL)
+            return err;
+    }
+    return NULL;
+}
+
+static void
+report(const struct drain_watch *watch)
+{
+    if (watch->call->is_terminal)
+        cli_print(WIPE);
+    for (size_t i = 0; i < watch->count && i < REPORTS_MAX; i++)
+        cli_print("%s\n", drain_report(&watch->sights[i], watch->call->arena));
+    if (watch->count > REPORTS_MAX)
+        cli_print("%zu more are over; cadenza domain list-failover-history --domain %s shows "
+                  "them.\n",
+                  watch->count - REPORTS_MAX, show_text(watch->domain, watch->call->arena));
 }
 
 static struct error *
 follow(struct drain_watch *watch)
 {
-    while (watch->sight.active == NULL) {
+    size_t open;
+    while (first_open(watch, &open) != NULL) {
         API(Domain) *domain = NULL;
         show(watch);
         struct error *err = fiber_sleep(LOOK_PAUSE, watch->call->arena);
@@ -272,40 +329,28 @@ follow(struct drain_watch *watch)
             return err;
         note(watch, domain);
     }
-    find_outcome(watch);
-    if (watch->call->is_terminal)
-        cli_print(WIPE);
-    cli_print("%s\n", drain_report(&watch->sight, watch->call->arena));
-    return NULL;
-}
-
-/* Of somebody else's: it began when the server says. */
-static void
-note_beginning(struct drain_watch *watch, const API(Domain) *domain)
-{
-    int64_t start = time_of(domain->failover_info->failover_start_timestamp);
-    int64_t ago = start == 0 ? 0 : clock_wall() - start;
-    watch->began = clock_monotonic() - (ago > 0 ? ago : 0);
+    struct error *err = find_outcomes(watch);
+    if (err == NULL)
+        report(watch);
+    return err;
 }
 
 struct error *
-domain_follow_drain(struct cli_call *call, const char *name, const API(Domain) *begun,
-                    int64_t began)
+domain_follow_drain(struct cli_call *call, const char *name, const struct drain_begun *begun)
 {
-    struct drain_watch watch = {.call = call, .sight.domain = name, .began = began};
+    struct drain_watch watch = {.call = call, .domain = name};
     API(Domain) *domain = NULL;
     struct error *err = look_again(&watch, &domain);
     if (err != NULL)
         return err;
-    watch.sight.target = begun != NULL ? begun->active_cluster_name : domain->active_cluster_name;
-    watch.sight.info = begun == NULL ? NULL : begun->failover_info;
-    watch.version = begun == NULL ? 0 : begun->failover_version;
     if (begun == NULL && domain->failover_info == NULL)
         return error_new(call->arena, ERR_ENTITY_NOT_EXISTS,
                          "no graceful failover of domain %s is under way at %s", name,
                          call->address);
-    if (begun == NULL)
-        note_beginning(&watch, domain);
+    if (begun != NULL)
+        watch_begun(&watch, begun);
+    else
+        watch_others(&watch, domain);
     note(&watch, domain);
     scoped(arena_drop) struct arena *scratch = arena_new(0);
     watch.scratch = scratch;

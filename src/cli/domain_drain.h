@@ -6,26 +6,44 @@
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
 #include "wire/names.h"
 
-/* What was seen of a graceful failover. */
+/* What was seen of one thing that moves gracefully. */
 struct drain_sight {
     const char *domain, *target;
-    const API(FailoverInfo) *info; /* the newest; NULL: it was over before it was looked at */
+    const char *scope, *name; /* of the cluster attribute that moves; NULL: the domain itself */
+    int64_t version;          /* that it takes; 0: not known yet */
+    const API(FailoverProgress) *progress; /* the newest; NULL: none was seen */
+    const API(FailoverInfo) *info; /* the same of a server that has no more; NULL: none was seen */
     int64_t passed;                /* ns since it began */
-    bool is_timed_out;             /* its time was over before all shards were ready */
     const char *active;            /* who is active at the end; NULL: it goes on */
-    /* How it ended, where the server tells; else NULL, and what was seen has to do. */
-    const API(FailoverOutcome) *outcome;
+    const API(FailoverOutcome) *outcome; /* how it ended; NULL: the server does not tell */
 };
 
-/* Where it is: "orders moves to cluster1: 12 of 16 shards, 0.2 s". */
+/* --- words (drain_words.c), pure ---- */
+
+/* "orders", or "region.lisbon of orders". */
+const char *drain_what(const struct drain_sight *sight, struct arena *arena);
+/* "12 of 16 shards of east, nothing from north yet"; NULL: nobody said anything. */
+const char *drain_shards(API(ClusterShards) *const *clusters, size_t count, struct arena *arena);
+/* What was seen last of its shards; NULL: nothing. */
+const char *drain_seen(const struct drain_sight *sight, struct arena *arena);
+/* Where it is: "orders moves to cluster1: 12 of 16 shards of cluster0, 0.2 s". */
 const char *drain_line(const struct drain_sight *sight, struct arena *arena);
-/* What came of it, in a sentence or two. */
+/* What came of it, in a sentence or two. Says no more than the server compared. */
 const char *drain_report(const struct drain_sight *sight, struct arena *arena);
 
-/* Follows the graceful failover of a domain until it is over and tells what came of it. `begun`: as
- * it was answered to whoever began it, at `began` (monotonic); NULL: somebody else did. Yields.
- * Errors: the server's; ERR_ENTITY_NOT_EXISTS (none is under way, and begun is NULL). */
+/* --- looking (domain_drain.c) ---- */
+
+/* A graceful failover that was asked for. */
+struct drain_begun {
+    const API(Domain) *domain;             /* as it was answered */
+    const API(ActiveClusters) *attributes; /* that were to move; NULL: none */
+    bool moves_domain;
+    int64_t began; /* monotonic */
+};
+/* Follows the graceful failover of a domain until it is over and tells what came of it. `begun`
+ * NULL: somebody else began it. Yields. Errors: the server's; ERR_ENTITY_NOT_EXISTS (none is under
+ * way, and begun is NULL). */
 must_use struct error *domain_follow_drain(struct cli_call *call, const char *name,
-                                           const API(Domain) *begun, int64_t began);
+                                           const struct drain_begun *begun);
 
 #endif

@@ -162,6 +162,47 @@ replication_of(const API(Domain) *domain)
 }
 
 static json_t *
+attribute_of(const API(ClusterAttribute) *attribute)
+{
+    json_t *one = json_object();
+    if (attribute != NULL) {
+        put_text(one, "scope", attribute->scope);
+        put_text(one, "name", attribute->name);
+    }
+    return one;
+}
+
+/* Shards that a graceful failover waits for, by cluster. */
+static json_t *
+shards_of(API(ClusterShards) *const *clusters, size_t count)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *one = json_object();
+        put_text(one, "cluster", clusters[i]->cluster);
+        put_number(one, "shardCount", clusters[i]->shard_count);
+        put_number(one, "readyCount", clusters[i]->ready_count);
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static json_t *
+moves_of(const API(FailoverInfo) *info)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < info->n_moves; i++) {
+        const API(FailoverProgress) *move = info->moves[i];
+        json_t *one = json_object();
+        put(one, "clusterAttribute", attribute_of(move->cluster_attribute));
+        put_number(one, "failoverVersion", move->failover_version);
+        put(one, "clusters", shards_of(move->clusters, move->n_clusters));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static json_t *
 failover_info_of(const API(Domain) *domain)
 {
     const API(FailoverInfo) *info = domain->failover_info;
@@ -173,6 +214,7 @@ failover_info_of(const API(Domain) *domain)
         put_number(one, "completedShardCount", info->completed_shard_count);
         for (size_t i = 0; i < info->n_pending_shards; i++)
             json_array_append_new(pending, json_integer(info->pending_shards[i]));
+        put(one, "moves", moves_of(info));
     }
     put(one, "pendingShards", pending);
     return one;
@@ -191,17 +233,19 @@ domain_of(const API(Domain) *domain, struct arena *arena)
     return all;
 }
 
-/* How a graceful failover ended. */
+/* How a graceful failover of one thing ended. */
 static json_t *
 outcome_of(const API(FailoverOutcome) *outcome)
 {
     json_t *one = json_object(), *missing = json_array();
+    put(one, "clusterAttribute", attribute_of(outcome->cluster_attribute));
     put_text(one, "result", outcome->result);
     put_time(one, "endTime", outcome->end_time);
     put_number(one, "shardCount", outcome->shard_count);
     for (size_t i = 0; i < outcome->n_missing; i++)
         json_array_append_new(missing, json_string(outcome->missing[i]));
     put(one, "missing", missing);
+    put(one, "clusters", shards_of(outcome->clusters, outcome->n_clusters));
     return one;
 }
 

@@ -2,9 +2,11 @@
 #include "cli/domain_show.h"
 
 #include "base/buffer.h"
+#include "cli/domain_drain.h"
 #include "cli/table.h"
 
 #define SECONDS_PER_DAY (24 * 3600)
+#define MOVES_MAX       20 /* of a graceful failover that are shown one by one */
 
 int64_t
 domain_retention_days(const API(Domain) *domain)
@@ -163,6 +165,14 @@ show_isolation_groups(const API(Domain) *domain, struct buffer *text, struct are
     buffer_append_format(text, "\nIsolation groups:\n%s", table_text(&table));
 }
 
+static const char *
+show_attribute(const API(ClusterAttribute) *attribute, struct arena *arena)
+{
+    return attribute == NULL ? "(domain)"
+                             : arena_format(arena, "%s.%s", show_text(attribute->scope, arena),
+                                            show_text(attribute->name, arena));
+}
+
 static void
 show_graceful_failover(const API(Domain) *domain, struct buffer *text, struct arena *arena)
 {
@@ -176,6 +186,15 @@ show_graceful_failover(const API(Domain) *domain, struct buffer *text, struct ar
                          show_time(info->failover_start_timestamp, arena),
                          show_time(info->failover_expire_timestamp, arena),
                          info->completed_shard_count, info->n_pending_shards);
+    for (size_t i = 0; i < info->n_moves && i < MOVES_MAX; i++) {
+        const API(FailoverProgress) *move = info->moves[i];
+        const char *shards = drain_shards(move->clusters, move->n_clusters, arena);
+        buffer_append_format(text, "Handed over of %s: %s\n",
+                             show_attribute(move->cluster_attribute, arena),
+                             shards == NULL ? "-" : shards);
+    }
+    if (info->n_moves > MOVES_MAX)
+        buffer_append_format(text, "%zu more attributes move.\n", info->n_moves - MOVES_MAX);
 }
 
 const char *
@@ -248,18 +267,32 @@ cluster_and_version(const API(ActiveClusterInfo) *info, struct arena *arena)
                         (long long)info->failover_version);
 }
 
+/* How the move of one thing ended; NULL: it has not, or was by force. */
+static const API(FailoverOutcome) *
+find_outcome(const API(FailoverEvent) *event, const API(ClusterAttribute) *moved)
+{
+    for (size_t i = 0; i < event->n_outcomes; i++) {
+        const API(ClusterAttribute) *of = event->outcomes[i]->cluster_attribute;
+        if (moved == NULL ? of == NULL
+                          : of != NULL && strcmp(of->scope, moved->scope) == 0 &&
+                                strcmp(of->name, moved->name) == 0)
+            return event->outcomes[i];
+    }
+    return NULL;
+}
+
 /* "Force", "Graceful, complete in 0.03 s". */
 static const char *
-failover_kind(const API(FailoverEvent) *event, struct arena *arena)
+failover_kind(const API(FailoverEvent) *event, const API(ClusterAttribute) *moved,
+              struct arena *arena)
 {
     const char *type = failover_type_word(event->failover_type, arena);
-    if (event->n_outcomes == 0 || event->created_time == NULL ||
-        event->outcomes[0]->end_time == NULL)
+    const API(FailoverOutcome) *outcome = find_outcome(event, moved);
+    if (outcome == NULL || event->created_time == NULL || outcome->end_time == NULL)
         return type;
-    const GOOGLE(Timestamp) *from = event->created_time, *to = event->outcomes[0]->end_time;
+    const GOOGLE(Timestamp) *from = event->created_time, *to = outcome->end_time;
     double took = (double)(to->seconds - from->seconds) + (to->nanos - from->nanos) / 1e9;
-    return arena_format(arena, "%s, %s in %.2f s", type,
-                        show_text(event->outcomes[0]->result, arena), took);
+    return arena_format(arena, "%s, %s in %.2f s", type, show_text(outcome->result, arena), took);
 }
 
 static void
@@ -267,10 +300,8 @@ add_failover(struct table *table, const API(FailoverEvent) *event,
              const API(ClusterFailover) *failover, struct arena *arena)
 {
     const API(ClusterAttribute) *attribute = failover->cluster_attribute;
-    table_add(table, show_time(event->created_time, arena), failover_kind(event, arena),
-              attribute == NULL ? "(domain)"
-                                : arena_format(arena, "%s.%s", attribute->scope, attribute->name),
-              cluster_and_version(failover->from_cluster, arena),
+    table_add(table, show_time(event->created_time, arena), failover_kind(event, attribute, arena),
+              show_attribute(attribute, arena), cluster_and_version(failover->from_cluster, arena),
               cluster_and_version(failover->to_cluster, arena), event->id);
 }
 
@@ -284,8 +315,8 @@ domain_show_failovers(const struct failover_list *failovers, struct arena *arena
         for (size_t n = 0; n < event->n_cluster_failovers; n++)
             add_failover(&table, event, event->cluster_failovers[n], arena);
         if (event->n_cluster_failovers == 0)
-            table_add(&table, show_time(event->created_time, arena), failover_kind(event, arena),
-                      "-", "-", "-", event->id);
+            table_add(&table, show_time(event->created_time, arena),
+                      failover_kind(event, NULL, arena), "-", "-", "-", event->id);
     }
     return table_text(&table);
 }

@@ -25,6 +25,17 @@ const char *domain_show_described(const API(DescribeDomainResponse) *described,
                                   struct arena *arena);
 /* One line each; `is_full`: with more columns. */
 const char *domain_show_list(const struct domain_list *domains, bool is_full, struct arena *arena);
+/* What was asked to move by force, and where it is now. */
+struct domain_moves {
+    const API(Domain) *before; /* NULL: not known */
+    const API(Domain) *after;
+    const API(ActiveClusters) *attributes; /* that were named; NULL: none */
+    bool moves_domain;                     /* the domain's own active cluster was named */
+};
+/* Is anything different in where it is active? True also if nobody knows. */
+bool domain_has_moved(const struct domain_moves *moves);
+/* One line for each thing that was named: where it moved, or that it was there already. */
+const char *domain_show_moves(const struct domain_moves *moves, struct arena *arena);
 /* One line for each thing that moved. */
 const char *domain_show_failovers(const struct failover_list *failovers, struct arena *arena);
 

@@ -274,13 +274,23 @@ must_use struct error *domains_note_ready(struct domains *domains, const struct 
 must_use struct error *domains_note_blocked(struct domains *domains,
                                             const struct drain_ready *ready, const char *reason,
                                             struct arena *arena);
+/* A cluster that a drain waits for. */
+struct drain_cluster {
+    const char *name;
+    uint32_t shard_count; /* 0: nothing came from it, so that nobody knows how many it has */
+    uint32_t ready_count;
+};
 /* How far a drain to this cluster is. */
 struct drain_progress {
-    bool is_found; /* else it does not drain to here, and the rest means nothing */
+    bool is_found;            /* else it does not drain to here, and the rest means nothing */
+    const char *scope, *name; /* both "": the domain itself */
     int64_t failover_version, start_time, end_time;
-    uint32_t shard_count; /* of all clusters that it waits for; 0: no marker came yet */
+    struct drain_cluster *clusters; /* those that it waits for */
+    size_t cluster_count;
+    /* By the number of a shard, as Cadence counts: it is ready when it is in every cluster. */
+    uint32_t shard_count; /* of the cluster that has the most; 0: no marker came yet */
     uint32_t ready_count;
-    uint32_t *pending; /* shards of the source that are not ready */
+    uint32_t *pending; /* those that are not */
     size_t pending_count;
     const char **missing; /* all that it lacks, for people: "east shard 3: a row is parked" */
     size_t missing_count;
@@ -289,6 +299,11 @@ struct drain_progress {
 must_use struct error *domains_read_drain(struct domains *domains, const char *domain_id,
                                           const char *scope, const char *name, struct arena *arena,
                                           struct drain_progress *progress);
+/* All drains of a domain to this cluster, without what they lack; in the order of the record. From
+ * any loop. Yields. */
+must_use struct error *domains_list_drains(struct domains *domains, const char *domain_id,
+                                           struct arena *arena, struct drain_progress **all,
+                                           size_t *count);
 
 /* --- failover history: any loop; yields
  * --------------------------------------------------------------- */

@@ -416,9 +416,9 @@ make_metrics(struct drains *drains)
     struct metrics *metrics = drains->domains->options.metrics;
     if (metrics == NULL)
         return;
-    drains->metrics.completed =
-        metrics_counter(metrics, "cadence_graceful_failover_completed",
-                        "Graceful failovers to this cluster that lost nothing.", NULL);
+    drains->metrics.completed = metrics_counter(
+        metrics, "cadence_graceful_failover_completed",
+        "Graceful failovers to this cluster that ended with all shards ready.", NULL);
     drains->metrics.failures = metrics_counter(
         metrics, "cadence_graceful_failover_failures",
         "Graceful failovers to this cluster that timed out, or that another failover ended.", NULL);

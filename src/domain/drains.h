@@ -79,6 +79,9 @@ uint32_t pending_shards(const struct pending *pending);
 uint32_t pending_ready_shards(const struct pending *pending);
 /* All shards of all of them are ready. */
 bool pending_is_ready(const struct pending *pending);
+/* Enters what it waits for and how far that is: `clusters` and what follows from them. */
+void pending_measure(const struct pending *pending, struct arena *arena,
+                     struct drain_progress *progress);
 /* Enters what a row says. */
 void pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
                    const STORED(DrainShardRecord) *record);

@@ -142,21 +142,32 @@ struct question {
     struct domains *domains;
     const char *domain_id, *scope, *name;
     struct arena *arena;
-    struct drain_progress *progress;
+    struct drain_progress *progress; /* one, or an array */
+    size_t count;                    /* of the array */
     struct error *err;
 };
 
-static void
-list_shards(const struct pending *pending, struct arena *arena, struct drain_progress *progress)
+static struct drain_progress
+progress_of(const STORED(Drain) *drain, struct arena *arena)
 {
-    const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
-    uint32_t count = source == NULL ? 0 : source->shard_count;
-    progress->pending = arena_zalloc(arena, count + 1, sizeof(uint32_t));
-    for (uint32_t i = 0; i < count; i++) {
-        if (!source->shards[i].is_ready)
-            progress->pending[progress->pending_count++] = i;
-    }
-    progress->missing = pending_list_missing(pending, arena, &progress->missing_count);
+    return (struct drain_progress){.is_found = true,
+                                   .scope = arena_text(arena, drain->scope),
+                                   .name = arena_text(arena, drain->name),
+                                   .failover_version = drain->failover_version,
+                                   .start_time = drain->start_time,
+                                   .end_time = drain->end_time};
+}
+
+/* Yields: what the rows say, if other hosts may have written some. */
+static struct error *
+measure(struct domains *domains, struct pending *pending, struct arena *arena,
+        struct drain_progress *progress)
+{
+    struct error *err = NULL;
+    if (!pending->is_read || domains->options.refresh_interval > 0)
+        err = pending_read(domains, pending, arena);
+    pending_measure(pending, arena, progress);
+    return err;
 }
 
 /* On loop 0. */
@@ -172,20 +183,14 @@ answer(void *argument)
     const STORED(Drain) *drain = domain == NULL ? NULL : domain_find_drain(domain, &attribute);
     if (drain == NULL || !drain_is_to_here(drain, domains->options.group))
         return;
-    *progress = (struct drain_progress){.is_found = true,
-                                        .failover_version = drain->failover_version,
-                                        .start_time = drain->start_time,
-                                        .end_time = drain->end_time};
+    *progress = progress_of(drain, question->arena);
     struct pending *pending = drains_find(domains->drains, domain->id, drain->scope, drain->name,
                                           drain->failover_version);
     if (pending == NULL)
         return;
     pending_take(pending);
-    if (!pending->is_read || domains->options.refresh_interval > 0)
-        question->err = pending_read(domains, pending, question->arena);
-    progress->shard_count = pending_shards(pending);
-    progress->ready_count = pending_ready_shards(pending);
-    list_shards(pending, question->arena, progress);
+    question->err = measure(domains, pending, question->arena, progress);
+    progress->missing = pending_list_missing(pending, question->arena, &progress->missing_count);
     pending_drop(pending);
 }
 
@@ -201,5 +206,50 @@ domains_read_drain(struct domains *domains, const char *domain_id, const char *s
                                 .arena = arena,
                                 .progress = progress};
     struct error *err = route_to_domains(answer, &question, arena);
+    return err != NULL ? err : question.err;
+}
+
+static size_t
+count_drains(const struct question *question)
+{
+    size_t count = 0;
+    list_each(node, &question->domains->drains->pending) {
+        const struct pending *pending = list_entry(node, struct pending, node);
+        count += !pending->is_over && strcmp(pending->domain_id, question->domain_id) == 0;
+    }
+    return count;
+}
+
+/* On loop 0. They are taken first: some may end while rows are read. */
+static void
+answer_all(void *argument)
+{
+    struct question *question = argument;
+    struct domains *domains = question->domains;
+    size_t most = count_drains(question);
+    struct pending **found = arena_zalloc(question->arena, most + 1, sizeof(struct pending *));
+    list_each(node, &domains->drains->pending) {
+        struct pending *pending = list_entry(node, struct pending, node);
+        if (!pending->is_over && strcmp(pending->domain_id, question->domain_id) == 0)
+            found[question->count++] = pending_take(pending);
+    }
+    check(question->count == most);
+    question->progress = arena_zalloc(question->arena, most + 1, sizeof *question->progress);
+    for (size_t i = 0; i < most; i++) {
+        question->progress[i] = progress_of(found[i]->drain, question->arena);
+        if (question->err == NULL)
+            question->err = measure(domains, found[i], question->arena, &question->progress[i]);
+        pending_drop(found[i]);
+    }
+}
+
+struct error *
+domains_list_drains(struct domains *domains, const char *domain_id, struct arena *arena,
+                    struct drain_progress **all, size_t *count)
+{
+    struct question question = {.domains = domains, .domain_id = domain_id, .arena = arena};
+    struct error *err = route_to_domains(answer_all, &question, arena);
+    *all = question.progress;
+    *count = question.count;
     return err != NULL ? err : question.err;
 }

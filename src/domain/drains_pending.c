@@ -85,6 +85,46 @@ pending_is_ready(const struct pending *pending)
     return true;
 }
 
+/* Is the shard of that number ready in every cluster that has one? A cluster that has said nothing
+ * may have one. */
+static bool
+is_ready_everywhere(const struct pending *pending, uint32_t shard)
+{
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+#ifdef CADENZA_PLANT_silent_cluster_left_out
+        if (source->shard_count == 0) /* planted: nobody asks for what did not come */
+            continue;
+#endif
+        if (source->shard_count == 0 ||
+            (shard < source->shard_count && !source->shards[shard].is_ready))
+            return false;
+    }
+    return true;
+}
+
+void
+pending_measure(const struct pending *pending, struct arena *arena, struct drain_progress *progress)
+{
+    progress->clusters = arena_zalloc(arena, pending->source_count + 1, sizeof *progress->clusters);
+    progress->cluster_count = pending->source_count;
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        progress->clusters[i] = (struct drain_cluster){arena_text(arena, source->cluster_name),
+                                                       source->shard_count, source->ready_count};
+        if (source->shard_count > progress->shard_count)
+            progress->shard_count = source->shard_count;
+    }
+    progress->pending = arena_zalloc(arena, progress->shard_count + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < progress->shard_count; i++) {
+        if (is_ready_everywhere(pending, i))
+            progress->ready_count++;
+        else
+            progress->pending[progress->pending_count++] = i;
+    }
+    check(progress->ready_count + progress->pending_count == progress->shard_count);
+}
+
 void
 pending_enter(struct pending *pending, struct drain_source *source, uint32_t shard,
               const STORED(DrainShardRecord) *record)

@@ -104,6 +104,21 @@ pending_read(struct domains *domains, struct pending *pending, struct arena *are
 /* --- how it ended -------------------------------------------------------------------------------
  */
 
+static void
+add_clusters(STORED(DrainOutcome) *outcome, const struct pending *pending, struct arena *arena)
+{
+    outcome->n_clusters = pending->source_count;
+    outcome->clusters = arena_zalloc(arena, pending->source_count + 1, sizeof *outcome->clusters);
+    for (size_t i = 0; i < pending->source_count; i++) {
+        const struct drain_source *source = &pending->sources[i];
+        STORED(DrainedCluster) *cluster = message_new(arena, STORED_TYPE(drained_cluster));
+        cluster->name = arena_text(arena, source->cluster_name);
+        cluster->shard_count = source->shard_count;
+        cluster->ready_count = source->ready_count;
+        outcome->clusters[i] = cluster;
+    }
+}
+
 static STORED(DrainOutcome) *
 outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *arena)
 {
@@ -113,6 +128,7 @@ outcome_of(const struct pending *pending, STORED(DrainEnd) end, struct arena *ar
     outcome->end = end;
     outcome->end_time = pending->end_time > 0 ? pending->end_time : clock_wall();
     outcome->shard_count = pending_shards(pending);
+    add_clusters(outcome, pending, arena);
     outcome->missing = (char **)pending_list_missing(pending, arena, &outcome->n_missing);
     const struct drain_source *source = pending_source(pending, pending->drain->source_cluster);
     uint32_t count = source == NULL ? 0 : source->shard_count;

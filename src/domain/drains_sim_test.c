@@ -147,8 +147,14 @@ play_complete(struct sites *sites)
     note(sites, 3);
     EXPECT_EQ(status(sites), ACTIVE_PENDING);
     struct drain_progress progress = progress_of(sites);
-    EXPECT_EQ(progress.ready_count, 6);
-    EXPECT_EQ(progress.shard_count, 2 * SHARDS);
+    EXPECT_EQ(progress.ready_count, 3);
+    EXPECT_EQ(progress.shard_count, SHARDS);
+    EXPECT_EQ(progress.cluster_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        EXPECT_TEXT(progress.clusters[i].name, i == 0 ? "east" : "south");
+        EXPECT_EQ(progress.clusters[i].ready_count, 3);
+        EXPECT_EQ(progress.clusters[i].shard_count, SHARDS);
+    }
     EXPECT_EQ(progress.pending_count, 1);
     EXPECT_EQ(progress.pending[0], 1);
     struct gauge *gauge = metrics_gauge(sites->metrics, "cadence_failover_marker_count", "", NULL);
@@ -179,6 +185,44 @@ TEST(drains, end_when_every_shard_of_the_source_is_ready_each_counted_once, "F-0
      "F-026", "F-029", "F-032", "F-034")
 {
     sites_play(play_complete);
+}
+
+/* --- one cluster is silent ---- */
+
+static void
+play_silent(struct sites *sites)
+{
+    begin_first(sites);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        struct drain_ready ready = ready_of(sites, i, version(sites));
+        EXPECT_OK(domains_note_ready(sites_at(sites, WEST), &ready, sites->arena));
+    }
+    struct drain_progress progress = progress_of(sites), *all = NULL;
+    size_t count = 0;
+    EXPECT_EQ(progress.ready_count, 0); /* of no number all are ready */
+    EXPECT_EQ(progress.pending_count, SHARDS);
+    EXPECT_EQ(progress.clusters[0].ready_count, SHARDS);
+    EXPECT_EQ(progress.clusters[1].shard_count, 0);
+    EXPECT_OK(domains_list_drains(sites_at(sites, WEST), orders_in(sites_at(sites, WEST))->id,
+                                  sites->arena, &all, &count));
+    EXPECT_EQ(count, 1);
+    EXPECT_EQ(all[0].ready_count, 0);
+    EXPECT_EQ(all[0].failover_version, version(sites));
+    sites_failover(sites, WEST, "orders", WEST);
+    sleep_for(sites, NS_PER_MS);
+    expect_end(sites, CADENZA__STORAGE__V1__DRAIN_END__DRAIN_END_FORCED);
+    const STORED(DrainOutcome) *outcome = outcome_in(sites, WEST);
+    EXPECT_EQ(outcome->n_clusters, 2);
+    EXPECT_TEXT(outcome->clusters[0]->name, "east");
+    EXPECT_EQ(outcome->clusters[0]->ready_count, SHARDS);
+    EXPECT_TEXT(outcome->clusters[1]->name, "south");
+    EXPECT_EQ(outcome->clusters[1]->shard_count, 0);
+    EXPECT_TEXT(outcome->missing[0], "south: nothing came");
+}
+
+TEST(drains, count_a_cluster_from_which_nothing_came_as_not_ready)
+{
+    sites_play(play_silent);
 }
 
 /* --- in the middle everything stops ---- */

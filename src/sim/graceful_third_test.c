@@ -29,6 +29,22 @@ await_complete(struct script *script, uint64_t count)
     }
 }
 
+/* All of the source has come, nothing of the third one: that is not "all". */
+static void
+expect_silence_is_told(const API(FailoverInfo) *info)
+{
+    EXPECT(info != NULL && info->n_moves == 1);
+    const API(FailoverProgress) *move = info->moves[0];
+    EXPECT_EQ(move->n_clusters, 2);
+    EXPECT_TEXT(move->clusters[0]->cluster, "cluster0");
+    EXPECT_EQ(move->clusters[0]->shard_count, 0);
+    EXPECT_TEXT(move->clusters[1]->cluster, "cluster2");
+    EXPECT(move->clusters[1]->shard_count > 0);
+    EXPECT_EQ(move->clusters[1]->ready_count, move->clusters[1]->shard_count);
+    EXPECT_EQ(info->completed_shard_count, 0);
+    EXPECT_EQ(info->n_pending_shards, (size_t)move->clusters[1]->shard_count);
+}
+
 static void
 play_third(struct script *script)
 {
@@ -46,6 +62,7 @@ play_third(struct script *script)
     script_sleep(script, WAITING);
     EXPECT_EQ(script_count_signals(script_history(script, TARGET, "w", ""), "unheard"), 0);
     EXPECT_EQ(marked(script, "drain_complete"), 1);
+    expect_silence_is_told(script_describe_domain(script, TARGET)->failover_info);
     EXPECT(script_signal(script, TARGET, "w", "too early") != NULL);
     script_heal(script);
     await_complete(script, 2);

@@ -37,6 +37,9 @@ PACKAGES_NOT_IN_CLIENT = {
 EXPECTED_DIFFERENCES = {
     "file uber/cadence/api/v1/service_domain.proto": "FailoverOutcome is of a field of our own",
     f"message {PACKAGE}.FailoverOutcome": "of a field of our own: how a graceful failover ended",
+    "file uber/cadence/api/v1/domain.proto": "FailoverProgress is of a field of our own",
+    f"message {PACKAGE}.FailoverProgress": "of a field of our own: how far a graceful failover is",
+    f"message {PACKAGE}.ClusterShards": "of FailoverProgress and FailoverOutcome",
 }
 
 OWN_FIELDS = 1000  # from here on fields of Cadence's messages are our own: its clients skip them
