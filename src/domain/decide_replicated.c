@@ -213,6 +213,15 @@ create(const struct merge *merge, struct domain_decision *decision)
                           merge->moment, merge->arena);
 }
 
+/* Another make of server tells of no failovers. That the domain itself moved gracefully is seen
+ * from the version that it left. */
+static API(FailoverType)
+type_told(const struct merge *merge)
+{
+    return merge->drains.count > 0 ? API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL)
+                                   : API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE);
+}
+
 /* What is remembered of the change: the failover that its maker tells; or, of another make of
  * server, what it looks like from here: one of these that came too late leaves no trace. */
 static STORED(FailoverRecord) *
@@ -223,9 +232,12 @@ failover_of(const struct domain *current, const STORED(DomainRecord) *after, boo
         return take_told(merge, after);
     if (!has_moved || merge->task->tells_failovers)
         return NULL;
-    return decide_failover_record(current->record->domain, after->domain,
-                                  merge->task->failover_version, merge->source, merge->moment,
-                                  merge->arena);
+    STORED(FailoverRecord) *failover = decide_failover_record(
+        current->record->domain, after->domain, merge->task->failover_version, merge->source,
+        merge->moment, merge->arena);
+    if (failover != NULL)
+        failover->type = type_told(merge);
+    return failover;
 }
 
 static struct error *

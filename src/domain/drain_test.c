@@ -207,8 +207,16 @@ TEST(drain, of_a_target_of_another_make_is_known_by_one_number_and_waits_for_its
     EXPECT_EQ(markers(&east, &due), 1);
     EXPECT_EQ(due[0].failover_version, 1);
     EXPECT_TEXT(DRAIN_OF(east)->source_cluster, "east");
+    EXPECT_EQ(east.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL));
     hear(&north, message, "west");
     EXPECT_EQ(markers(&north, &due), 0);
+    EXPECT_EQ(north.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_GRACEFUL));
+    /* And by force, of such a one. */
+    FIXTURE(other, EAST, NULL);
+    message->previous_failover_version = -1;
+    message->id = (char *)other.domain->id;
+    hear(&other, message, "west");
+    EXPECT_EQ(other.decision.failover->type, API_VALUE(FAILOVER_TYPE__FAILOVER_TYPE_FORCE));
 }
 
 TEST(drain, that_is_none_is_refused)
