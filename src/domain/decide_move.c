@@ -2,9 +2,10 @@
  * decide_common.h.
  *
  * The failover version of the domain becomes the smallest one of the target that is not below the
- * old one; so a move to where the domain is changes nothing, and any other is newer than all
- * before. A domain with attributes takes a strictly greater one each time, also when only an
- * attribute moves: whoever watches the domain's version sees every failover. An attribute that
+ * old one, so that a move is newer than all before. A domain with attributes takes a strictly
+ * greater one with each move, also when only an attribute moves: whoever watches the domain's
+ * version sees every failover. A request that names the cluster where the domain is, and moves
+ * nothing else, is accepted and changes nothing. An attribute that
  * moves takes a strictly greater version of its own; one that is told to stay where it is keeps
  * its version. The version that moved the domain itself is kept beside: it says which of two moves
  * that did not know of each other holds. Whatever versions a client sends are read over. The
@@ -202,29 +203,46 @@ has_moved_itself(const API(Domain) *before, const API(Domain) *after)
     return strcmp(before->active_cluster_name, after->active_cluster_name) != 0;
 }
 
-/* Where everything is to be active, without versions of the domain itself. */
+/* Where everything is to be active, without versions of the domain itself. *has_moved: something is
+ * different from what was; otherwise the default was told to stay. */
 static struct error *
 move_all(const struct domain *current, const struct move *move, const struct domain_rules *rules,
-         struct arena *arena, STORED(DomainRecord) *record)
+         struct arena *arena, STORED(DomainRecord) *record, bool *has_moved)
 {
     API(Domain) *domain = record->domain;
-    bool has_moved = move->active_cluster_name != NULL || decide_ends_drain(current, move, arena);
-    if (move->active_cluster_name != NULL)
+    *has_moved = decide_ends_drain(current, move, arena) ||
+                 record->config_version != current->record->config_version;
+    if (move->active_cluster_name != NULL) {
+        *has_moved =
+            *has_moved || strcmp(domain->active_cluster_name, move->active_cluster_name) != 0;
         domain->active_cluster_name = (char *)move->active_cluster_name;
+    }
     struct error *err = NULL;
     if (move_removes(move)) {
-        has_moved = true;
+        *has_moved = true;
         err = decide_remove_attributes(record, move, rules, arena);
     }
     if (err == NULL && move->attributes != NULL)
-        err = move_attributes(record, move->attributes, rules, arena, &has_moved);
+        err = move_attributes(record, move->attributes, rules, arena, has_moved);
     if (err != NULL)
         return err;
-    if (!has_moved && record->config_version == current->record->config_version)
+    if (!*has_moved && move->active_cluster_name == NULL)
         return error_new(arena, ERR_BAD_REQUEST,
                          "a failover was requested, but there was no change detected, the "
                          "configuration was not updated");
     return decide_check_clusters(domain, rules->group, arena);
+}
+
+/* The group may have given the cluster another initial version since the domain came to it. */
+static bool
+takes_new_version(const STORED(DomainRecord) *record, const struct domain_rules *rules,
+                  struct arena *arena)
+{
+    API(Domain) domain = *record->domain;
+    STORED(DomainRecord) copy = *record;
+    copy.domain = &domain;
+    struct error *err = raise_version(&copy, false, rules, arena);
+    return err != NULL || domain.failover_version != record->domain->failover_version;
 }
 
 static API(FailoverType)
@@ -258,13 +276,18 @@ decide_move(const struct domain *current, const struct move *move, const struct 
     API(Domain) *after = record->domain;
     check(before->is_global_domain && before->failover_version >= 0);
     int64_t timeout = 0;
+    bool has_moved = false;
     struct error *err = decide_check_caught_up(rules, arena);
     if (err == NULL)
         err = decide_read_timeout(move, rules, arena, &timeout);
     if (err == NULL && timeout > 0)
         err = decide_check_graceful(current, move, rules, arena);
     if (err == NULL)
-        err = move_all(current, move, rules, arena, record);
+        err = move_all(current, move, rules, arena, record, &has_moved);
+    if (err == NULL && !has_moved && !takes_new_version(record, rules, arena)) {
+        *decision = (struct domain_decision){.what = DOMAIN_UNCHANGED};
+        return NULL;
+    }
     if (err == NULL && !decide_ends_drain(current, move, arena)) /* which wins at once */
         err = decide_check_cool_down(current, rules, moment, arena);
     bool is_active_active = after->active_clusters != NULL;

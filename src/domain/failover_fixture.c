@@ -49,7 +49,7 @@ failover(struct fixture *fixture, const char *cluster_name, const char *attribut
 {
     struct error *err =
         failover_request(fixture, sample_failover(cluster_name, attributes, fixture->arena));
-    if (err == NULL)
+    if (err == NULL && fixture->decision.what != DOMAIN_UNCHANGED)
         adopt(fixture);
     return err;
 }
@@ -60,7 +60,7 @@ update(struct fixture *fixture, const API(UpdateDomainRequest) *request)
     struct domain_moment moment = next_moment(fixture);
     struct error *err = domain_decide_update(fixture->domain, request, &fixture->rules, &moment,
                                              fixture->arena, &fixture->decision);
-    if (err == NULL)
+    if (err == NULL && fixture->decision.what != DOMAIN_UNCHANGED)
         adopt(fixture);
     return err;
 }

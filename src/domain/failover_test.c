@@ -38,15 +38,23 @@ TEST(failover, an_update_of_the_active_cluster_is_a_failover)
     EXPECT(orders.decision.failover != NULL);
 }
 
-/* D-031, D-039: accepted, the version stays, so nobody has to be told. */
+/* D-031, D-039: accepted, the version stays, so nobody has to be told; also right after a change.
+ */
 TEST(failover, to_where_a_domain_is_changes_nothing_but_is_accepted, "D-031", "D-039")
 {
     FIXTURE(orders, WEST, NULL);
-    EXPECT_OK(failover(&orders, "west", NULL));
-    EXPECT_EQ(VERSION_OF(orders), 1);
-    EXPECT_EQ(NOTICED_OF(orders), 0);
-    EXPECT(orders.decision.failover == NULL);
-    EXPECT_EQ(orders.decision.what, DOMAIN_UPDATED);
+    FIXTURE(cities, WEST, "city.a:east");
+    struct fixture *fixtures[] = {&orders, &cities};
+    for (size_t i = 0; i < array_length(fixtures); i++) {
+        fixtures[i]->rules.cool_down = 3600 * INT64_C(1000000000);
+        EXPECT_OK(failover(fixtures[i], "west", NULL));
+        EXPECT_EQ(fixtures[i]->decision.what, DOMAIN_UNCHANGED);
+        EXPECT(fixtures[i]->decision.failover == NULL);
+        EXPECT_EQ(fixtures[i]->domain->record->domain->failover_version, 1);
+        EXPECT_EQ(fixtures[i]->domain->record->n_recent_failovers, 0);
+    }
+    EXPECT_OK(failover(&cities, "west", "city.a:east"));
+    EXPECT_EQ(cities.decision.what, DOMAIN_UNCHANGED);
 }
 
 /* D-039: the domain's version is what others watch, so it rises with every attribute that moves. */
@@ -64,10 +72,11 @@ TEST(failover, of_an_attribute_raises_the_version_of_the_domain_too, "D-039")
     EXPECT_OK(failover(&orders, NULL, "city.a:east,city.b:north"));
     EXPECT_TEXT(PRINT_OF(orders), "city.a:east=10,city.b:north=2");
     EXPECT_EQ(VERSION_OF(orders), 22);
-    EXPECT_OK(failover(&orders, "north", NULL)); /* to where it is, and yet */
+    EXPECT_OK(failover(&orders, "north", "city.a:west")); /* the default stays where it is */
+    EXPECT_TEXT(PRINT_OF(orders), "city.a:west=11,city.b:north=2");
     EXPECT_EQ(VERSION_OF(orders), 32);
     EXPECT_OK(failover(&orders, "east", "city.b:west"));
-    EXPECT_TEXT(PRINT_OF(orders), "city.a:east=10,city.b:west=11");
+    EXPECT_TEXT(PRINT_OF(orders), "city.a:west=11,city.b:west=11");
     EXPECT_EQ(VERSION_OF(orders), 40);
     EXPECT_EQ(CONFIG_OF(orders), 0); /* settings have one writer, failovers many */
 }

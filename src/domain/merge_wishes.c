@@ -157,6 +157,8 @@ step_wish(struct world *world)
                err->kind == ERR_DOMAIN_ALREADY_EXISTS);
         return;
     }
+    if (decision.what == DOMAIN_UNCHANGED)
+        return; /* it was told to be where it is */
     const char *id = arena_text(world->arena, decision.next->domain->id);
     note_moved(world, find_name(node, name), decision.next);
     store(world, node, &decision);

@@ -144,7 +144,9 @@ TEST(moved, what_does_not_move_the_domain_counts_as_no_move_of_it)
     request->active_clusters = sample_attributes("city.a:west", orders.arena);
     EXPECT_OK(update(&orders, request)); /* it has attributes from now on */
     expect_place(&orders, "east", 10, 0);
-    EXPECT_OK(failover(&orders, "east", NULL)); /* told to stay */
+    EXPECT_OK(failover(&orders, "east", NULL)); /* told to stay: nothing at all */
+    expect_place(&orders, "east", 10, 0);
+    EXPECT_OK(failover(&orders, "east", "city.a:north"));
     expect_place(&orders, "east", 20, 0);
     request = sample_update("description", orders.arena);
     EXPECT_OK(update(&orders, request));

@@ -61,8 +61,9 @@ struct group_load {
     struct crew crew;
     bool has_rivals; /* set by the test before the world runs: names are taken elsewhere */
     uint64_t calls, acknowledged, refused, failed, failovers;
-    uint64_t rivals, letters;  /* found after the storm */
-    uint64_t own_moves, stays; /* of domains with attributes, found in all histories */
+    uint64_t rivals, letters; /* found after the storm */
+    /* Of domains with attributes: found in all histories; acknowledged, and nothing was written. */
+    uint64_t own_moves, stays;
     struct verdict verdict;
     unsigned domain_count;
     struct group_domain domains[GROUP_DOMAINS_MAX];

@@ -25,15 +25,30 @@ has_written(const struct group_past *past, unsigned number, const struct group_f
     return false;
 }
 
-/* A domain with attributes has a version of its own for each failover; it may have stayed where it
- * was. One without is where it was told to be, no matter who moved it there; where it was
- * registered needs no failover. */
+/* A domain that was told to be where it is stays as it is: the answer shows a version that another
+ * cluster made, or that came about when two versions met. What was trimmed cannot say. */
+static bool
+was_told_to_stay(const struct group_past *past, unsigned number,
+                 const struct group_failover *failover)
+{
+    if (failover->what != MOVES_DOMAIN || !past->is_whole[number])
+        return failover->what == MOVES_DOMAIN;
+    for (size_t i = 0; i < past->write_count; i++) {
+        const struct group_write *write = &past->writes[i];
+        if (write->domain == number && write->after[MOVES_DOMAIN] == failover->domain_version)
+            return !write->is_made_here;
+    }
+    return false;
+}
+
+/* A domain with attributes has a version of its own for each failover. One without is where it was
+ * told to be, no matter who moved it there; where it was registered needs no failover. */
 static bool
 has_told(const struct group_past *past, unsigned number, const struct group_domain *domain,
          const struct group_failover *failover)
 {
     int64_t version = failover->domain_version;
-    if (!domain->is_active_active && version < SIM_GROUP_INCREMENT &&
+    if (failover->what == MOVES_DOMAIN && version < SIM_GROUP_INCREMENT &&
         sim_group_of_version(version) == (int)domain->first_active)
         return true;
     for (size_t i = 0; i < past->history.count; i++) {
@@ -54,6 +69,10 @@ judge_ledger(struct judging *judging, unsigned number)
     for (unsigned i = 0; i < domain->failover_count; i++) {
         const struct group_failover *failover = &domain->failovers[i];
         const struct group_past *past = &judging->pasts[failover->cluster];
+        if (was_told_to_stay(past, number, failover)) {
+            judging->load->stays += domain->is_active_active;
+            continue;
+        }
         bool is_written = !past->is_whole[number] || has_written(past, number, failover);
         if (!is_written || !has_told(past, number, domain, failover))
             verdict_violate(&judging->load->verdict,
@@ -75,7 +94,10 @@ count_made(struct group_load *load, const struct group_event *event)
     for (unsigned i = MOVES_FIRST_ATTRIBUTE; i < MOVES_END; i++)
         has_attribute = has_attribute || event->to[i] >= 0;
     load->own_moves += event->to[MOVES_DOMAIN] >= 0;
-    load->stays += event->to[MOVES_DOMAIN] < 0 && !has_attribute;
+    if (event->to[MOVES_DOMAIN] < 0 && !has_attribute)
+        verdict_violate(&load->verdict, "version %lld of %s, made in cluster%d, moved nothing",
+                        (long long)event->failover_version, load->domains[event->domain].name,
+                        event->origin);
 }
 
 /* Every cluster has it, and says the same of it. */
