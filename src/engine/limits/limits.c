@@ -14,14 +14,16 @@
 
 #define RECORDS_MAX 16384 /* per shard: ids that may be used within one second */
 #define PUSHED_OF   8     /* who is pushed out is one of so many, the longest unused */
-#define LINES_PER_S 5     /* of the log, of one shard: a storm must not fill the disk */
+#define LINES_PER_S 20    /* of the log, of one shard: a storm must not fill the disk */
 #define SECOND      1000000000LL
+#define NAMED_EVERY (50 * SECOND) /* in the log: each id once a minute, whatever others do */
 
 struct record_side {
     struct limit bucket;
     int64_t second; /* which one `count` is of */
     uint32_t count, count_before;
     int64_t limited_second; /* when one was last held off, or would have been */
+    int64_t named;          /* in the log, when last; INT64_MIN: not yet */
     bool is_used;
     bool is_new; /* its bucket is not made yet */
 };
@@ -198,12 +200,16 @@ record_find(struct id_limits *limits, const struct limits_key *key, int64_t now)
 /* --- taking ---- */
 
 static void
-tell(struct id_limits *limits, enum limits_side side, const struct limits_key *key, int64_t now)
+tell(struct id_limits *limits, enum limits_side side, struct record *record,
+     const struct limits_key *key, int64_t now)
 {
-    if (limits->options.log == NULL || limit_take(&limits->lines, now) > 0) {
+    struct record_side *its = &record->sides[side];
+    bool is_due = its->named == INT64_MIN || now - its->named >= NAMED_EVERY;
+    if (limits->options.log == NULL || !is_due || limit_take(&limits->lines, now) > 0) {
         limits->lines_left_out++;
         return;
     }
+    its->named = now;
     log_info(&limits->log, "Rate limiting workflowID",
              log_text("request-type", side == LIMITS_EXTERNAL ? "external" : "internal"),
              log_text("wf-domain-id", key->domain_id), log_text("wf-domain-name", key->domain_name),
@@ -239,7 +245,7 @@ record_use(struct id_limits *limits, enum limits_side side, const struct limits_
     struct record_side *its = &record->sides[side];
     if (!its->is_used) {
         its->second = now / SECOND;
-        its->limited_second = INT64_MIN;
+        its->limited_second = its->named = INT64_MIN;
         its->is_new = true;
     }
     its->is_used = true;
@@ -290,7 +296,7 @@ take(struct id_limits *limits, enum limits_side side, const struct limits_key *k
     record->sides[side].limited_second = now / SECOND;
     if (taking != TAKING_AGAIN) {
         limits_domain_count_limited(record->domain, side);
-        tell(limits, side, key, now);
+        tell(limits, side, record, key, now);
     }
     if (terms.is_enforced)
         return held_off(side, wait);

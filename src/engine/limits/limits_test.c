@@ -297,6 +297,19 @@ TEST(limits, the_metrics_tell_the_highest_rate_of_an_id_in_both_spellings, "H-01
     fixture_close(&fixture);
 }
 
+/* How often the log says it. */
+static int
+count_lines(struct fixture *fixture, const char *what)
+{
+    int count = 0;
+    const char *rest = arena_text_of(fixture->arena, buffer_slice(&fixture->lines));
+    while ((rest = strstr(rest, what)) != NULL) {
+        rest += strlen(what);
+        count++;
+    }
+    return count;
+}
+
 TEST(limits, the_log_names_the_offender_and_a_storm_does_not_fill_it, "H-016")
 {
     struct fixture fixture;
@@ -312,10 +325,32 @@ TEST(limits, the_log_names_the_offender_and_a_storm_does_not_fill_it, "H-016")
     EXPECT(strstr(lines, "\"wf-id\":\"test\"") != NULL);
     EXPECT(strstr(lines, "\"service\":\"cadence-history\"") != NULL);
     EXPECT(strstr(lines, "\"service\":\"cadenza\"") == NULL);
-    int count = 0;
-    for (const char *line = lines; *line != '\0'; line++)
-        count += *line == '\n';
-    EXPECT_EQ(count, 5);
+    EXPECT_EQ(count_lines(&fixture, "\n"), 1);
+    for (int i = 0; i < 1000; i++) { /* a storm of many ids: bounded by the second */
+        struct limits_key other = {"fc0c7fcb", "samples-domain",
+                                   arena_format(fixture.arena, "w%d", i / 10)};
+        limits_take(fixture.limits, LIMITS_EXTERNAL, &other, SECOND);
+    }
+    EXPECT_EQ(count_lines(&fixture, "\n"), 20);
+    fixture_close(&fixture);
+}
+
+/* One id that offends all the time must not keep the others out of the log. */
+TEST(limits, the_log_names_each_offender_once_a_minute)
+{
+    struct fixture fixture;
+    fixture_open(&fixture, "history.workflowIDExternalRPS: [{value: 1}]\n", 0);
+    for (int64_t now = SECOND; now < 121 * SECOND; now += SECOND / 10)
+        for (int i = 0; i < 60; i++) {
+            const char *id = i < 50 ? "loud" : arena_format(fixture.arena, "quiet%d", i - 50);
+            struct limits_key key = {"fc0c7fcb", "samples-domain", id};
+            limits_take(fixture.limits, LIMITS_EXTERNAL, &key, now);
+        }
+    EXPECT(count_lines(&fixture, "\"wf-id\":\"loud\"") >= 2);
+    for (int i = 0; i < 10; i++) {
+        int count = count_lines(&fixture, arena_format(fixture.arena, "\"wf-id\":\"quiet%d\"", i));
+        EXPECT(count >= 2 && count <= 3);
+    }
     fixture_close(&fixture);
 }
 
