@@ -179,6 +179,14 @@ cancel_streams(struct client_link *link)
 }
 
 void
+grpc_client_hurry(struct grpc_client *client)
+{
+    client->retry_at = 0;
+    if (client->connecting != NULL)
+        fiber_cancel(client->connecting); /* it may hang since before the server was back */
+}
+
+void
 grpc_client_free(struct grpc_client *client)
 {
     if (client == NULL)

@@ -40,6 +40,8 @@ struct grpc_client_options {
 struct grpc_client *grpc_client_new(const struct grpc_client_options *options);
 /* Ends all calls with ERR_CANCELLED, closes, frees. Yields. */
 void grpc_client_free(struct grpc_client *client);
+/* The next call connects at once, though attempts before it failed: somebody wants to know. */
+void grpc_client_hurry(struct grpc_client *client);
 
 struct grpc_request {
     const char *path; /* "/uber.cadence.api.v1.MetaAPI/Health" */

@@ -27,8 +27,9 @@ static void
 back_off(struct grpc_client *client, const char *failure)
 {
     size_t size = strlen(failure) + 1;
+    char *kept = memcpy(memory_alloc(size), failure, size); /* may be the one that it has */
     memory_free(client->failure);
-    client->failure = memcpy(memory_alloc(size), failure, size);
+    client->failure = kept;
     client->retry_at = clock_monotonic() + client->backoff +
                        (int64_t)entropy_below((uint64_t)client->backoff / 5 + 1);
     client->backoff = client->backoff * 8 / 5;
@@ -173,7 +174,8 @@ client_link_run(void *argument)
     struct error *err = connect_to(client, arena, &socket);
     client->connecting = NULL;
     if (err != NULL) {
-        back_off(client, err->message);
+        bool is_hurried = err->kind == ERR_CANCELLED && client->failure != NULL;
+        back_off(client, is_hurried ? client->failure : err->message);
         client_drive(client); /* fails all that wait */
     } else {
         struct client_link *link = memory_alloc(sizeof *link);

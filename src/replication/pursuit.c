@@ -44,6 +44,17 @@ note_success(struct followed *peer)
     peer->pause = PAUSE_MIN;
 }
 
+/* False: the fiber shall end. */
+static bool
+pause_peer(struct followed *peer)
+{
+    int64_t until = clock_monotonic() + peer->pause;
+    enum wake wake = WAKE_READY;
+    for (peer->is_hurried = false; wake == WAKE_READY && !peer->is_hurried;)
+        wake = fiber_cond_wait(&peer->hurried, until);
+    return wake != WAKE_CANCELLED;
+}
+
 static void
 follow_peer(void *argument)
 {
@@ -54,12 +65,15 @@ follow_peer(void *argument)
         struct error *err = pursuit->options.round(peer, arena);
         if (pursuit->is_stopping)
             break;
-        if (err == NULL) {
+        if (err == NULL)
             note_success(peer);
+        else
+            note_failure(peer, err);
+        peer->rounds++;
+        fiber_cond_broadcast(&peer->ended);
+        if (err == NULL)
             continue;
-        }
-        note_failure(peer, err);
-        if (fiber_sleep(peer->pause, arena) != NULL)
+        if (!pause_peer(peer))
             break;
         peer->pause = peer->pause * 2 > PAUSE_MAX ? PAUSE_MAX : peer->pause * 2;
     }
@@ -76,6 +90,8 @@ start_peer(struct pursuit *pursuit, const struct cluster *cluster)
     peer->cluster = cluster;
     peer->client = peer_client_new(&options->ways, cluster);
     peer->pause = PAUSE_MIN;
+    fiber_cond_init(&peer->hurried);
+    fiber_cond_init(&peer->ended);
     if (options->begin != NULL)
         options->begin(peer);
     list_push_back(&pursuit->peers, &peer->node);
@@ -106,6 +122,8 @@ pursuit_stop(struct pursuit *pursuit)
     pursuit->is_stopping = true;
     list_each(node, &pursuit->peers)
         fiber_cancel(list_entry(node, struct followed, node)->fiber);
+    list_each(node, &pursuit->peers)
+        fiber_cond_broadcast(&list_entry(node, struct followed, node)->ended);
     latch_wait(&pursuit->fibers);
 }
 
@@ -118,6 +136,33 @@ pursuit_free(struct pursuit *pursuit)
         struct grpc_client *client = peer->client;
         pursuit->options.drop(peer);
         grpc_client_free(client);
+    }
+}
+
+/* Ends the pause, or an attempt that hangs, and waits for the end of a round. False: no time. */
+static bool
+try_peer(struct followed *peer, int64_t deadline)
+{
+    uint64_t before = peer->rounds;
+    grpc_client_hurry(peer->client);
+    peer->is_hurried = true;
+    fiber_cond_broadcast(&peer->hurried);
+    while (peer->rounds == before && !peer->pursuit->is_stopping)
+        if (fiber_cond_wait(&peer->ended, deadline) != WAKE_READY)
+            return false;
+    return true;
+}
+
+void
+pursuit_try_away(struct pursuit *pursuit, int64_t deadline)
+{
+    check(loop_index(loop_self()) == 0);
+    list_each(node, &pursuit->peers) {
+        struct followed *peer = list_entry(node, struct followed, node);
+        /* The first round may be one that began when the peer was still away. */
+        for (int tries = 0; tries < 2 && peer->is_away && !pursuit->is_stopping; tries++)
+            if (!try_peer(peer, deadline))
+                return;
     }
 }
 

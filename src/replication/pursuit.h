@@ -20,11 +20,15 @@ struct followed {
     const struct cluster *cluster;
     struct grpc_client *client;
     struct fiber *fiber;
-    bool is_away;      /* the last round failed */
-    bool is_refused;   /* because it wants another token */
-    char failure[256]; /* why it failed */
-    int64_t heard;     /* when a round last succeeded, by the wall clock; 0: none has */
-    int64_t pause;     /* until the next try */
+    bool is_away;              /* the last round failed */
+    bool is_refused;           /* because it wants another token */
+    char failure[256];         /* why it failed */
+    int64_t heard;             /* when a round last succeeded, by the wall clock; 0: none has */
+    int64_t pause;             /* until the next try */
+    uint64_t rounds;           /* that have ended, well or not */
+    bool is_hurried;           /* the pause shall end before its time */
+    struct fiber_cond hurried; /* the pause is over before its time */
+    struct fiber_cond ended;   /* a round has */
     struct counter *failed;
 };
 
@@ -57,6 +61,10 @@ void pursuit_start(struct pursuit *pursuit, const struct pursuit_options *option
 void pursuit_stop(struct pursuit *pursuit);
 /* Drops the peers of one that has stopped. */
 void pursuit_free(struct pursuit *pursuit);
+
+/* Tries peers that are away without a pause, and waits for the outcome, at most until `deadline`.
+ * On loop 0. Yields. */
+void pursuit_try_away(struct pursuit *pursuit, int64_t deadline);
 
 /* Sleeps so that a peer that does not wait until it has something is not asked all the time;
  * `begin` is when the round began, by the monotonic clock. */

@@ -19,6 +19,7 @@
 #define DLQ_PATH     "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
 #define RESEND_PATH  "/uber.cadence.admin.v1.AdminAPI/ResendReplicationTasks"
 #define CALL_TIMEOUT (10 * NS_PER_S)
+#define TRY_TIMEOUT  NS_PER_S         /* for a peer that was away, when somebody asks about it */
 #define RUN_TIMEOUT  (180 * NS_PER_S) /* for all of a run's events; each page has its own */
 
 struct peer {
@@ -46,6 +47,7 @@ make_request(const struct peer *peer, struct arena *arena)
     uint32_t count = applier_shard_count(peer->applier);
     request->cluster_name = (char *)peer->in->options.group->current->name;
     request->can_resync = true;
+    request->is_urgent = peer->base.is_away;
     request->tokens = arena_zalloc(arena, count, sizeof request->tokens[0]);
     request->n_tokens = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -143,8 +145,8 @@ peer_round(struct followed *followed, struct arena *arena)
     counter_add(peer->fetched, count);
     bool is_resynced = false;
     err = resync(peer, arena, &is_resynced);
-    if (err != NULL || is_resynced || count > 0 || has_more)
-        return err;
+    if (err != NULL || is_resynced || count > 0 || has_more || peer->base.is_away)
+        return err; /* one that was away is known to be back at once */
     return pursuit_rest(begin, arena);
 }
 
@@ -320,6 +322,8 @@ operate(struct operation *operation)
     return err != NULL ? err : operation->err;
 }
 
+/* What is told of a peer that was away is found out now: it may have come back since the last try.
+ */
 struct listing {
     struct runs_in *in;
     struct arena *arena;
@@ -333,6 +337,9 @@ list_here(void *argument)
     struct listing *listing = argument;
     struct arena *arena = listing->arena;
     const struct cluster_group *group = listing->in->options.group;
+    latch_add(&listing->in->operations, 1);
+    pursuit_try_away(&listing->in->pursuit, clock_monotonic() + TRY_TIMEOUT);
+    latch_done(&listing->in->operations);
     listing->states = arena_zalloc(arena, group->count, sizeof *listing->states);
     list_each(node, &listing->in->pursuit.peers) {
         const struct peer *peer = list_entry(node, struct peer, base.node);

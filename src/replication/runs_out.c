@@ -380,7 +380,7 @@ replication_get_messages(struct rpc_call *call)
     }
     for (size_t i = 0; i < request->n_tokens; i++)
         add_token(poll, request->tokens[i]);
-    if (poll->has_markers)
+    if (poll->has_markers || request->is_urgent)
         poll->deadline = 0;
     run_parts(poll);
     err = poll_error(poll);

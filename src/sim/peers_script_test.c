@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "cadenza/admin/v1/service.pb-c.h"
 #include "route/route.h"
 #include "sim/script.h"
 #include "uber/cadence/api/v1/service_domain.pb-c.h"
@@ -171,6 +172,49 @@ play_away(struct script *script)
 TEST(peers_script, a_cluster_that_was_away_reads_what_waited_for_it, "E-063")
 {
     script_play(2, 0, play_away);
+}
+
+static struct error *
+describe_peers(struct script *script, unsigned cluster, bool *is_away)
+{
+    STORE_API(DescribePeersRequest) request = CADENZA__ADMIN__V1__DESCRIBE_PEERS_REQUEST__INIT;
+    ProtobufCMessage *answer = NULL;
+    struct error *err = script_call_at(
+        script, cluster, "/cadenza.admin.v1.ReplicationAPI/DescribePeers", &request.base,
+        &cadenza__admin__v1__describe_peers_response__descriptor, &answer);
+    if (err == NULL)
+        *is_away = ((const STORE_API(DescribePeersResponse) *)answer)->peers[0]->is_away;
+    return err;
+}
+
+static bool
+is_peer_away(struct script *script)
+{
+    bool is_away = false;
+    EXPECT_OK(describe_peers(script, 1, &is_away));
+    return is_away;
+}
+
+/* A cluster that was away for a while is asked with long pauses. Who asks how it goes once it is
+ * back is not told how it went at the last try. */
+static void
+play_back(struct script *script)
+{
+    script_crash(script, 0);
+    while (!is_peer_away(script))
+        script_sleep(script, NS_PER_S);
+    script_sleep(script, 60 * NS_PER_S);
+    EXPECT(is_peer_away(script));
+    script_restart(script, 0);
+    bool is_away;
+    while (describe_peers(script, 0, &is_away) != NULL)
+        script_sleep(script, 20 * NS_PER_MS);
+    EXPECT(!is_peer_away(script));
+}
+
+TEST(peers_script, a_cluster_that_is_back_is_not_said_to_be_away)
+{
+    script_play(2, 0, play_back);
 }
 
 /* --- raw histories ---- */
