@@ -35,7 +35,7 @@ static void
 run_scene(void (*body)(struct fixture *fixture), const struct cluster_group *group,
           bool is_in_group)
 {
-    for (int i = 0; i < test_seed_count() && i < 3; i++) {
+    for (int i = 0; i < test_seed_count(); i++) {
         struct world *world = world_new(.seed = test_seed(i));
         struct scene scene = {
             .group = group,

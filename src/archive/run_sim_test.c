@@ -203,6 +203,6 @@ TEST(archive_runs, each_run_is_in_the_archive_before_it_is_gone_whatever_crashes
         EXPECT(world_mark_count(world, "run_archived") >= RUNS);
         world_free(world);
     }
-    EXPECT(crashes > 0);
-    EXPECT(test_seed_count() < 10 || put_off > 0);
+    EXPECT(!test_seeds_suffice(1) || crashes > 0);
+    EXPECT(!test_seeds_suffice(9) || put_off > 0);
 }

@@ -35,6 +35,13 @@ test_seed(int index)
     return seed_at(index + test_seeds.round);
 }
 
+bool
+test_seeds_suffice(int few)
+{
+    int count = test_seed_count();
+    return few == 0 || (!test_seeds.has_first && count > few);
+}
+
 uint64_t
 test_one_seed(void)
 {

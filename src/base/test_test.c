@@ -102,7 +102,7 @@ TEST(test, seeds_are_half_fixed_and_half_from_the_environment)
     EXPECT_EQ(run_sample("", "seeds: --seeds=6"), 0);
     EXPECT(says("seed 1\nseed 2\nseed 3\nseed 4\nseed 5\nseed 6\nok"));
     EXPECT_EQ(run_sample("CADENZA_SEED=a", "seeds:"), 0);
-    EXPECT(strncmp(output, "seed 1\nseed 2\nseed ", 19) == 0);
+    EXPECT(strncmp(output, "more than 3\nseed 1\nseed 2\nseed ", 31) == 0);
     EXPECT(!says("seed 3\n"));
     char first[sizeof output];
     memcpy(first, output, sizeof output);
@@ -140,4 +140,15 @@ TEST(test, arguments_that_are_wrong_are_told_with_how_they_should_be)
     EXPECT_EQ(run_sample("", "--seed=99999999999999999999"), 2);
     EXPECT_EQ(run_sample("", "--seeds=0"), 2);
     EXPECT(strncmp(output, "--seeds=0: not between 1 and", 28) == 0);
+}
+
+/* Else any few seeds that somebody chose would have to come to everything. */
+TEST(test, seeds_that_were_chosen_are_never_enough_to_expect_what_is_usual)
+{
+    EXPECT_EQ(run_sample("", "seeds:"), 0);
+    EXPECT(says("more than 3\n"));
+    EXPECT_EQ(run_sample("", "seeds: --seeds=3"), 0);
+    EXPECT(!says("more than 3\n"));
+    EXPECT_EQ(run_sample("", "seeds: --seed=5 --seeds=30"), 0);
+    EXPECT(!says("more than 3\n"));
 }

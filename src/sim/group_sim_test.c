@@ -88,9 +88,9 @@ TEST(group_sim, all_clusters_agree_after_healing_whatever_crashed_or_was_cut)
     for (int i = 0; i < test_seed_count(); i++)
         storm(test_seed(i), false, &sum);
     print_sum(&sum);
-    EXPECT(sum.acknowledged > 0 && sum.failovers > 0 && sum.failed > 0);
-    if (test_seed_count() > 1) /* one seed alone need not come to everything */
-        EXPECT(sum.own_moves > 0 && sum.stays > 0);
+    EXPECT(sum.acknowledged > 0);
+    if (test_seeds_suffice(1)) /* one seed alone need not come to everything */
+        EXPECT(sum.failovers > 0 && sum.failed > 0 && sum.own_moves > 0 && sum.stays > 0);
     marks_expect(&sum.marks, 1);
 }
 
@@ -105,7 +105,7 @@ TEST(group_sim, names_that_were_taken_mean_the_same_everywhere_once_the_rivals_a
         storm(test_seed(i), true, &sum);
     printf("    %llu rivals were removed, %llu dead letters merged\n",
            (unsigned long long)sum.rivals, (unsigned long long)sum.letters);
-    if (test_seed_count() > 1)
+    if (test_seeds_suffice(1))
         EXPECT(sum.rivals > 0 && sum.letters > 0);
 }
 

@@ -1,4 +1,5 @@
-/* marks.c - see marks.h. All are printed before the first one that is missing fails the test. */
+/* marks.c - see marks.h. All are printed before the first one that is missing fails the test; of
+ * seeds that were chosen tools/soak reads them and adds them up. */
 #include "sim/marks.h"
 
 #include <stdio.h>
@@ -34,16 +35,16 @@ marks_add(struct marks *marks, const struct world *world)
 }
 
 static void
-print(const char *const names[MARKS_MAX], const uint64_t seen[MARKS_MAX])
+print(const char *const names[MARKS_MAX], const uint64_t seen[MARKS_MAX], const char *kind)
 {
     for (size_t i = 0; i < count_names(names); i++)
-        printf("    %-30s %llu\n", names[i], (unsigned long long)seen[i]);
+        printf("    %-30s %llu %s\n", names[i], (unsigned long long)seen[i], kind);
 }
 
 static void
 expect(const char *const names[MARKS_MAX], const uint64_t seen[MARKS_MAX], int few)
 {
-    for (size_t i = 0; test_seed_count() > few && i < count_names(names); i++) {
+    for (size_t i = 0; test_seeds_suffice(few) && i < count_names(names); i++) {
         if (seen[i] == 0)
             TEST_FAIL("%s: not in %d seeds", names[i], test_seed_count());
     }
@@ -52,8 +53,8 @@ expect(const char *const names[MARKS_MAX], const uint64_t seen[MARKS_MAX], int f
 void
 marks_expect(const struct marks *marks, int few)
 {
-    print(marks->usual, marks->usual_seen);
-    print(marks->rare, marks->rare_seen);
+    print(marks->usual, marks->usual_seen, "usual");
+    print(marks->rare, marks->rare_seen, "rare");
     expect(marks->usual, marks->usual_seen, few);
     expect(marks->rare, marks->rare_seen, FEW_FOR_RARE);
 }
