@@ -52,7 +52,7 @@ refusals(struct fixture *fixture)
                    "Cluster is not configured for visibility archival");
     fixture_set(fixture, "system.visibilityArchivalStatus: [{value: enabled}]\n");
     EXPECT_KIND(send(fixture, wish(fixture, "Nothing = 1"), &response), ERR_BAD_REQUEST);
-    EXPECT_KIND(send(fixture, wish(fixture, "ORDER BY StartTime"), &response), ERR_BAD_REQUEST);
+    EXPECT_KIND(send(fixture, wish(fixture, "ORDER BY Nothing"), &response), ERR_BAD_REQUEST);
     request->next_page_token = presence_make_bytes(slice_text("no token"));
     EXPECT_REFUSED(send(fixture, request, &response), "next page token is corrupted");
     request->domain = (char *)"unknown";
@@ -106,6 +106,8 @@ find(struct fixture *fixture)
     EXPECT_TEXT(list_ids(fixture, "", 0), "killed,wf-4,wf-3,wf-2,wf-1,wf-0");
     EXPECT_TEXT(list_ids(fixture, "", 2), "killed,wf-4,wf-3,wf-2,wf-1,wf-0");
     EXPECT_TEXT(list_ids(fixture, "", 6), "killed,wf-4,wf-3,wf-2,wf-1,wf-0");
+    EXPECT_TEXT(list_ids(fixture, "ORDER BY StartTime ASC", 2), "killed,wf-4,wf-3,wf-2,wf-1,wf-0");
+    EXPECT_TEXT(list_ids(fixture, "WorkflowID = 'wf-3' ORDER BY CloseTime DESC", 0), "wf-3");
     EXPECT_TEXT(list_ids(fixture, "WorkflowID = 'wf-3'", 0), "wf-3");
     EXPECT_TEXT(list_ids(fixture, "CloseStatus = 'terminated'", 0), "killed");
     EXPECT_TEXT(list_ids(fixture, "CloseStatus = 0 and WorkflowType = 'order'", 3),

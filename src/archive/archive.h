@@ -86,7 +86,7 @@ bool archive_is_history_token(struct slice token);
 
 struct archive_list_question {
     const char *uri, *domain_id;
-    const struct query *query; /* without an order */
+    const struct query *query; /* its order is ignored */
     const struct attribute_set *attributes;
     size_t page_size; /* 1 or more */
     struct slice token;

@@ -174,7 +174,7 @@ archive_list(struct archive *archive, const struct archive_list_question *questi
 {
     const char *root;
     struct names names = {0};
-    check(question->page_size > 0 && question->query->order == NULL);
+    check(question->page_size > 0);
     struct error *err = archive_uri_folder(question->uri, arena, &root);
     if (err == NULL)
         err = archive_enter_reader(archive, arena);
