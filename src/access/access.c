@@ -67,8 +67,9 @@ access_open(const struct access_options *options, struct arena *arena, struct ac
     access->loop_count = loop_count();
     access->loops = memory_zalloc(access->loop_count, sizeof *access->loops);
     access->permissions = memory_zalloc(wire_method_count(), sizeof *access->permissions);
+    access->shows_names = config_flag(config, OAUTH "showDomainNames");
     for (size_t i = 0; i < wire_method_count(); i++)
-        access->permissions[i] = (uint8_t)permission_of(i);
+        access->permissions[i] = (uint8_t)permission_of(i, access->shows_names);
     access->rules = (struct token_rules){
         .groups_path = config_text(config, OAUTH "provider.groupsAttributePath"),
         .admin_path = config_text(config, OAUTH "provider.adminAttributePath"),
@@ -206,6 +207,12 @@ access_may_read(struct access *access, struct rpc_call *call, const struct domai
     return is_trial ||
            (claims != NULL &&
             (claims->is_admin || permission_suits(PERMISSION_READ, claims->groups, domain)));
+}
+
+bool
+access_shows_names(const struct access *access)
+{
+    return access != NULL && access->shows_names;
 }
 
 const char *

@@ -35,6 +35,9 @@ must_use struct error *access_check(void *access, struct rpc_call *call);
 /* May the caller see the domain? Everybody may where `access` is NULL. No yield. */
 bool access_may_read(struct access *access, struct rpc_call *call, const struct domain *domain);
 
+/* May everybody see that a domain is there, and where? No yield. */
+bool access_shows_names(const struct access *access);
+
 /* The name that the caller's token says, or "". In the call's arena. No yield. */
 const char *access_caller_name(struct access *access, struct rpc_call *call);
 

@@ -48,8 +48,9 @@ enum permission {
     PERMISSION_POLL,  /* of the domain */
     PERMISSION_ADMIN,
 };
-/* Of the method with this index (wire/services.h). */
-enum permission permission_of(size_t index);
+/* Of the method with this index (wire/services.h); where names of domains are shown to everybody,
+ * or not. */
+enum permission permission_of(size_t index, bool shows_names);
 /* The domain that a request is about, by whatever field names it; NULL: none, or none that is
  * there. */
 const struct domain *permission_domain(const struct domains *domains,
@@ -78,6 +79,7 @@ struct access {
     const char *key_file, *set_file; /* "": none */
     struct token_rules rules;        /* the keys are a loop's */
     uint8_t *permissions;            /* by index of the method */
+    bool shows_names;                /* of domains, to everybody */
     struct loop_tokens *loops;
     unsigned loop_count;
     struct key_ring *ring; /* the newest, which all loops have */

@@ -67,13 +67,15 @@ static const struct {
 };
 
 enum permission
-permission_of(size_t index)
+permission_of(size_t index, bool shows_names)
 {
     struct wire_method method = wire_method_at(index);
     bool is_public = strncmp(method.service->name, PUBLIC, strlen(PUBLIC)) == 0 ||
                      strcmp(method.service->name, "grpc.health.v1.Health") == 0;
     if (!is_public)
         return strcmp(method.name, "DescribeCluster") == 0 ? PERMISSION_KNOWN : PERMISSION_ADMIN;
+    if (shows_names && strcmp(method.name, "ListDomains") == 0)
+        return PERMISSION_NONE;
     for (size_t i = 0; i < array_length(permissions); i++)
         if (strcmp(permissions[i].method, method.name) == 0)
             return permissions[i].permission;

@@ -407,6 +407,47 @@ TEST(authorize, a_domain_that_one_may_not_read_is_not_listed)
     fixture_run(lists);
 }
 
+/* cadence-web asks for its list without a token, and goes to a domain with the user's. */
+static void
+shown_names(struct fixture *fixture)
+{
+    struct scene scene;
+    API(ListDomainsRequest) *request = message_new(fixture->arena, API_TYPE(list_domains_request));
+    API(ListDomainsResponse) *response;
+    scene_open(&scene, fixture);
+    access_free(scene.access);
+    config_free(scene.config);
+    EXPECT_OK(try_open(&scene, OAUTH "    showDomainNames: true\n"
+                                     "    jwtCredentials: {publicKey: public.pem}\n"));
+    rpc_service_guard(fixture->service, access_check, scene.access);
+    api_set_access(fixture->api, scene.access);
+    for (int i = 0; i < 3; i++) { /* without a token, with one of a stranger, of a reader */
+        fixture->header_count = i == 0 ? 0 : 1;
+        show_token(&scene, i == 2 ? "\"Groups\":\"readers\"" : "\"Groups\":\"strangers\"");
+        EXPECT_OK(fixture_call(fixture, DOMAIN_API "ListDomains", &request->base,
+                               API_TYPE(list_domains_response), &response));
+        EXPECT_EQ(response->n_domains, 1);
+        const API(Domain) *shown = response->domains[0];
+        EXPECT_TEXT(shown->name, "orders");
+        EXPECT_EQ(shown->status, API_VALUE(DOMAIN_STATUS__DOMAIN_STATUS_REGISTERED));
+        EXPECT(shown->id[0] != '\0' && shown->active_cluster_name[0] != '\0');
+        EXPECT(shown->n_clusters > 0);
+        EXPECT_EQ(shown->n_data, i == 2 ? 3 : 0);
+        EXPECT_EQ(shown->workflow_execution_retention_period != NULL, i == 2);
+    }
+    fixture->header_count = 0;
+    struct wire_method method;
+    EXPECT(wire_method_find(slice_text(DOMAIN_API "DescribeDomain"), &method));
+    EXPECT_EQ(make_call(&scene, &method, "orders"), DENIED);
+    api_set_access(fixture->api, NULL);
+    scene_close(&scene);
+}
+
+TEST(authorize, names_of_domains_are_shown_to_everybody_where_the_config_says_so)
+{
+    fixture_run(shown_names);
+}
+
 static void
 trial(struct fixture *fixture)
 {

@@ -61,6 +61,34 @@ show_domain(const struct domain *domain, struct arena *arena)
     return shown;
 }
 
+/* What everybody may see where names are shown: that it is there, and where. */
+static API(Domain) *
+show_name(const struct domain *domain, struct arena *arena)
+{
+    const API(Domain) *record = domain->record->domain;
+    API(Domain) *shown = message_new(arena, API_TYPE(domain));
+    shown->id = record->id;
+    shown->name = record->name;
+    shown->status = record->status;
+    shown->is_global_domain = record->is_global_domain;
+    shown->active_cluster_name = record->active_cluster_name;
+    shown->n_clusters = record->n_clusters;
+    shown->clusters = record->clusters;
+    if (record->active_clusters != NULL)
+        shown->active_clusters = show_attributes(record->active_clusters, arena);
+    return shown;
+}
+
+/* As the caller may see it; NULL: not at all. */
+static API(Domain) *
+show_to_caller(struct rpc_call *call, const struct domain *domain)
+{
+    struct access *access = api_of(call)->options.access;
+    if (access_may_read(access, call, domain))
+        return show_domain(domain, call->arena);
+    return access_shows_names(access) ? show_name(domain, call->arena) : NULL;
+}
+
 static void
 release_domain(void *kept)
 {
@@ -142,11 +170,11 @@ api_list_domains(struct rpc_call *call)
     response->domains = arena_zalloc(call->arena, count, sizeof *response->domains);
     size_t bytes = 0, seen = 0;
     for (; seen < count && seen < size && bytes < PAGE_BYTES_MAX; seen++) {
-        const struct domain *domain = found[seen];
-        if (!access_may_read(api_of(call)->options.access, call, domain))
+        API(Domain) *shown = show_to_caller(call, found[seen]);
+        if (shown == NULL)
             continue; /* a page may be short, and others follow */
-        response->domains[response->n_domains++] = show_domain(domain, call->arena);
-        bytes += domain->bytes.length;
+        response->domains[response->n_domains++] = shown;
+        bytes += found[seen]->bytes.length;
     }
     if (seen < count) {
         const char *last = found[seen - 1]->name;

@@ -131,6 +131,9 @@
     X("dynamicconfig.openfeature.**", IGNORED, "", "Dynamic settings come from a file.")           \
     X("authorization.oauthAuthorizer.enable", FLAG, "false",                                       \
       "Whether callers need a token (JWT), in the header cadence-authorization.")                  \
+    X("authorization.oauthAuthorizer.showDomainNames", FLAG, "false",                              \
+      "ListDomains needs no token: everybody sees names, ids, status and clusters of all domains " \
+      "(cadence-web asks without a token); the rest is for those who may read them.")              \
     X("authorization.oauthAuthorizer.maxJwtTTL", INTEGER(1, INT32_MAX), "86400",                   \
       "A token that lives longer is refused; seconds.")                                            \
     X("authorization.oauthAuthorizer.clockSkew", DURATION, "30s",                                  \
