@@ -56,6 +56,28 @@ start_ids(struct fixture *fixture)
     EXPECT_TEXT(err->message, "Domain nobody does not exist.");
 }
 
+/* Cadence runs it in the server. It would be accepted here, and nobody would ever run it. */
+static void
+shadowing(struct fixture *fixture)
+{
+    API(StartWorkflowExecutionRequest) *request = fixture_start(fixture, "orders-shadow-workflow");
+    request->domain = "cadence-shadower";
+    request->workflow_type->name = "cadence-shadow-workflow";
+    struct error *err = try_start(fixture, request);
+    EXPECT_KIND(err, ERR_BAD_REQUEST);
+    EXPECT_TEXT(err->message,
+                "Workflows of type cadence-shadow-workflow are not served: this server has no "
+                "worker that shadows workflows. Replay histories with the client's workflow "
+                "replayer instead.");
+    request->domain = "orders"; /* anybody's own type of that name */
+    EXPECT_OK(try_start(fixture, request));
+}
+
+TEST(refusal, a_start_of_the_shadow_workflow_says_that_it_is_not_served)
+{
+    fixture_run(shadowing);
+}
+
 TEST(refusal, a_start_without_what_names_it_is_refused, "A-016", "A-017", "A-022", "A-036")
 {
     fixture_run(start_ids);

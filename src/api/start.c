@@ -11,6 +11,9 @@
 /* --- at the door ---------------------------------------------------------------------------------
  */
 
+#define SHADOW_DOMAIN "cadence-shadower"
+#define SHADOW_TYPE   "cadence-shadow-workflow"
+
 /* A start that was checked, and where it goes to. */
 struct admitted {
     struct call_domain domain;
@@ -27,6 +30,19 @@ check_search(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *re
                                        call->arena);
 }
 
+/* Cadence has a worker of its own for it. Here the run would wait for ever. */
+static struct error *
+refuse_shadowing(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request)
+{
+    if (strcmp(request->domain, SHADOW_DOMAIN) != 0 ||
+        strcmp(request->workflow_type->name, SHADOW_TYPE) != 0)
+        return NULL;
+    return error_new(call->arena, ERR_BAD_REQUEST,
+                     "Workflows of type " SHADOW_TYPE
+                     " are not served: this server has no worker that shadows workflows. Replay "
+                     "histories with the client's workflow replayer instead.");
+}
+
 static struct error *
 check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *request,
             bool needs_uuid, struct call_domain *domain)
@@ -34,6 +50,8 @@ check_start(struct rpc_call *call, const API(StartWorkflowExecutionRequest) *req
     struct limits limits = {api_of(call)->options.dynamic, request->domain, call->arena,
                             api_of(call)->options.log, request->workflow_id};
     struct error *err = validate_start(&limits, request, needs_uuid);
+    if (err == NULL)
+        err = refuse_shadowing(call, request);
     if (err == NULL)
         err = validate_domain(call, request->domain, domain);
     if (err == NULL)
