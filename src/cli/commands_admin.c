@@ -72,9 +72,9 @@ const struct cli_command cli_admin_commands[] = {
         .summary = "Says in sentences what is wrong with a server and its group, and what to do: "
                    "shards without an owner,\ndead letters, workflows whose workers fail every "
                    "decision, clusters that are away, domains that are active there,\nclocks that "
-                   "differ, clusters that are behind, graceful failovers that do not end. With --data, for a server on this "
-                   "machine, also whether its disk is nearly full. Exit code 1 when something is "
-                   "wrong.",
+                   "differ, clusters that are behind, graceful failovers that do not end. With "
+                   "--data, for a server on this machine, also whether its disk is nearly full. "
+                   "Exit code 1 when something is wrong.",
         .examples = "  cadenza admin doctor\n"
                     "  cadenza admin doctor --address 10.0.0.7:7833 --format json\n",
         .flags = "data " PRINTED REMOTE,

@@ -163,9 +163,8 @@ must_use struct error *engine_hottest(struct engine *engine, const char *domain_
 /* Runs of all shards whose workers fail every decision, those with most attempts first, at most
  * `count_max`; *total: how many are known. */
 must_use struct error *engine_list_failing(struct engine *engine, size_t count_max,
-                                           struct arena *arena,
-                                           struct failing_decision **decisions, size_t *count,
-                                           size_t *total);
+                                           struct arena *arena, struct failing_decision **decisions,
+                                           size_t *count, size_t *total);
 /* Fills everything that the record knows. */
 must_use struct error *engine_describe(struct engine *engine, const struct run_key *key,
                                        struct arena *arena,
