@@ -5,7 +5,8 @@
  * guards to be raised". So even who copies a backup by hand gets a folder that knows where it comes
  * from. Restoring copies: the backup stays what it is.
  *
- * A backup's identity is written last: a folder without it is no backup. A folder that is restored
+ * A backup's identity is written last, when all of it was read and found whole: a folder without
+ * it is no backup. A folder that is restored
  * into has one from the beginning, which says that it is not whole, and is locked: a crash leaves
  * nothing that opens as a store which never heard that its guards have to be raised. */
 #include <errno.h>
@@ -84,7 +85,8 @@ backup_into(struct rocks *rocks, const char *folder, struct arena *arena)
     identity.was_closed = true;
     identity.is_restored = true;
     identity.raise_guards = true;
-    return folder_write_identity(folder, &identity, arena);
+    err = inspect_backup(folder, &identity, arena);
+    return err != NULL ? err : folder_write_identity(folder, &identity, arena);
 }
 
 static struct error *

@@ -281,26 +281,53 @@ inspect(void *argument)
 }
 
 static struct error *
-inspection_run(const char *path, bool is_check, struct arena *arena, struct rocks_check *result)
+inspect_folder(struct folder *folder, bool is_check, struct arena *arena,
+               struct rocks_check *result)
 {
-    struct inspection inspection = {.arena = arena, .is_check = is_check, .result = result};
-    *result = (struct rocks_check){.rows = 0};
-    struct error *err = folder_open(path, NULL, arena, &inspection.folder);
-    if (err != NULL)
-        return err;
-    struct rocks_options options = {.path = path};
+    struct inspection inspection = {
+        .arena = arena, .folder = folder, .is_check = is_check, .result = result};
+    struct rocks_options options = {.path = folder->path};
     inspection.scratch = arena_new(0);
     inspection.partitions = map_new();
     inspection.fresh = fresh_new();
     setup_init(&inspection.setup, &options);
-    err = pool_run(inspect, &inspection, arena);
+    struct error *err = pool_run(inspect, &inspection, arena);
     setup_free(&inspection.setup);
     map_free(inspection.partitions);
     fresh_free(inspection.fresh);
     arena_free(inspection.scratch);
-    folder_close(inspection.folder);
     result->sentence = inspection.sentences.items;
     return err != NULL ? err : inspection.err;
+}
+
+static struct error *
+inspection_run(const char *path, bool is_check, struct arena *arena, struct rocks_check *result)
+{
+    struct folder *folder;
+    *result = (struct rocks_check){.rows = 0};
+    struct error *err = folder_open(path, NULL, arena, &folder);
+    if (err != NULL)
+        return err;
+    err = inspect_folder(folder, is_check, arena, result);
+    folder_close(folder);
+    return err;
+}
+
+struct error *
+inspect_backup(const char *path, const struct folder_identity *identity, struct arena *arena)
+{
+    struct rocks_check result = {.rows = 0};
+    struct folder folder = {.path = arena_text(arena, path),
+                            .database = folder_join(arena, path, "rocks"),
+                            .identity = *identity};
+    struct error *err = inspect_folder(&folder, true, arena, &result);
+    if (err != NULL || result.problems == 0)
+        return err;
+    return error_new(arena, ERR_CORRUPT,
+                     "what was copied is damaged, and was not kept (%" PRIu64
+                     " problems: %s). Keep "
+                     "the last backup that is whole",
+                     result.problems, result.sentence[0]);
 }
 
 struct error *

@@ -127,5 +127,7 @@ range_read(struct rocks *rocks, const struct range *range, struct arena *arena)
         if (err != NULL)
             return error_new(arena, ERR_UNAVAILABLE, "cold read: %s", err->message);
     }
+    if (pass.failure != NULL)
+        damage_read_failed(rocks, pass.failure);
     return pass.failure == NULL ? NULL : setup_error(arena, pass.failure, "read a range");
 }

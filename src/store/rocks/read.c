@@ -59,6 +59,8 @@ lookup_tables(struct lookup *lookup, struct arena *arena, bool *found, struct sl
     }
     check(lookup->failure == NULL || lookup->row == NULL);
     if (lookup->failure != NULL)
+        damage_read_failed(lookup->rocks, lookup->failure);
+    if (lookup->failure != NULL)
         return setup_error(arena, lookup->failure, "read a row");
     *found = lookup->row != NULL;
     if (!*found)

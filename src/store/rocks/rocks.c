@@ -25,6 +25,26 @@ static const struct store_engine rocks_engine = {
 };
 
 static void
+scrub_metrics_init(struct rocks_metrics *figures, struct metrics *metrics)
+{
+    figures->damaged_reads = metrics_counter(metrics, "cadenza_store_damaged_reads_total",
+                                             "Reads that met damage and failed.", NULL);
+    figures->damaged_places =
+        metrics_gauge(metrics, "cadenza_store_damaged_places",
+                      "Blocks and large values that are known to be damaged.", NULL);
+    figures->damaged_rows =
+        metrics_gauge(metrics, "cadenza_store_damaged_rows",
+                      "Rows in damaged places, estimated from the size of their blocks.", NULL);
+    figures->scrubs = metrics_counter(metrics, "cadenza_store_scrubs_total",
+                                      "Times that everything was read to find damage.", NULL);
+    figures->scrubbed_bytes = metrics_counter(metrics, "cadenza_store_scrubbed_bytes_total",
+                                              "Bytes of rows that were read for that.", NULL);
+    figures->scrub_age =
+        metrics_gauge(metrics, "cadenza_store_scrub_age_seconds",
+                      "Since everything was read last, or since the start if it never was.", NULL);
+}
+
+static void
 metrics_init(struct rocks *rocks, struct metrics *metrics)
 {
     if (metrics == NULL)
@@ -48,6 +68,7 @@ metrics_init(struct rocks *rocks, struct metrics *metrics)
         .group_seconds = metrics_histogram(metrics, "cadenza_store_group_seconds",
                                            "Write and sync of a group.", NULL),
     };
+    scrub_metrics_init(&rocks->metrics, metrics);
 }
 
 /* --- opening: what blocks --------------------------------------------------------------------- */
@@ -197,11 +218,16 @@ rocks_new(const struct rocks_options *options, struct folder *folder)
     if (options->metrics != NULL)
         store_measure(&rocks->store, options->metrics);
     setup_init(&rocks->setup, options);
+    lock_init(&rocks->damages.lock);
     rocks->fresh = fresh_new();
     rocks->committer.fresh_max =
         options->fresh_bytes_max == 0 ? ROCKS_FRESH_BYTES : options->fresh_bytes_max;
     rocks->read_any = rocksdb_readoptions_create();
     rocks->read_cached = rocksdb_readoptions_create();
+    /* Every block that comes from the disk is checked. RocksDB does so unless it is told not to;
+     * compaction always does. */
+    rocksdb_readoptions_set_verify_checksums(rocks->read_any, 1);
+    rocksdb_readoptions_set_verify_checksums(rocks->read_cached, 1);
     rocksdb_readoptions_set_read_tier(rocks->read_cached, 1); /* block cache and memtables */
     return rocks;
 }
@@ -213,6 +239,7 @@ rocks_free(struct rocks *rocks)
     rocksdb_readoptions_destroy(rocks->read_cached);
     fresh_free(rocks->fresh);
     setup_free(&rocks->setup);
+    lock_free(&rocks->damages.lock);
     metrics_free(rocks->own_metrics);
     memory_free(rocks->store.meter);
     folder_close(rocks->folder);
@@ -247,6 +274,7 @@ rocks_open(const struct rocks_options *options, struct arena *arena, struct stor
         rocks_free(rocks);
         return error_wrap(err, "data folder %s", options->path);
     }
+    scrub_begin(rocks, options->scrub_interval);
     *store = &rocks->store;
     return NULL;
 }
@@ -318,6 +346,7 @@ rocks_close(struct store *store)
     struct error *err = NULL;
     bool is_good = committer_failure(store) == NULL;
     check(atomic_load(&store->is_closing) && atomic_load(&store->calls) == 0);
+    scrub_end(rocks);
     committer_stop(rocks);
     if (is_good)
         err = settle_and_flush(rocks, arena);

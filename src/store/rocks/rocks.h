@@ -27,6 +27,7 @@ struct rocks_options {
     uint64_t queue_bytes_max;    /* commits that wait; 0: default */
     uint64_t fresh_bytes_max; /* of rows that are not in the tables yet, about half; 0: default */
     size_t guards_max;        /* partitions whose guard is kept in memory; 0: default */
+    int64_t scrub_interval;   /* everything is read once in it, to find damage; 0: never */
     const struct log *log;
     struct metrics *metrics; /* may be NULL */
 };
@@ -53,6 +54,11 @@ struct rocks_stats {
 /* Never yields; any loop. */
 void rocks_stats(const struct store *store, struct rocks_stats *stats);
 
+/* What is known to be damaged and cannot be read, in one sentence: files, places, and about how
+ * many rows; NULL: nothing. Reads note what they meet, and the pass over everything
+ * (scrub_interval). Never yields; any thread. */
+const char *rocks_damage(const struct store *store, struct arena *arena);
+
 /* Writes all memtables to table files and waits for it. For tests and benches. Yields. Errors:
  * ERR_UNAVAILABLE, ERR_IO. */
 must_use struct error *rocks_flush(struct store *store, struct arena *arena);
@@ -60,8 +66,9 @@ must_use struct error *rocks_flush(struct store *store, struct arena *arena);
 /* --- backup ---------------------------------------------------------------------------------- */
 
 /* Makes `folder`, which must not exist, a backup of this moment, while the store works on. Table
- * files are linked where the file system can, else copied. A backup that fails leaves no folder.
- * Yields. Errors: ERR_BAD_REQUEST (it exists), ERR_UNAVAILABLE, ERR_IO. */
+ * files are linked where the file system can, else copied. Then all of it is read; a copy of damage
+ * is none. A backup that fails leaves no folder. Yields, for as long as reading everything takes.
+ * Errors: ERR_BAD_REQUEST (it exists), ERR_CORRUPT (the first damage), ERR_UNAVAILABLE, ERR_IO. */
 must_use struct error *rocks_backup(struct store *store, const char *folder, struct arena *arena);
 /* Makes `path`, which must be missing or empty, a data folder from a backup. Until it is whole the
  * folder does not open and says so, whatever ends this. At its first opening

@@ -1,0 +1,255 @@
+/* rocks_scrub_test.c - damage that nobody has read yet: the pass over everything finds it, names
+ * the file and goes on behind it; reads tell of what they meet; a backup does not copy it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/test.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "store/rocks/test_place.h"
+#include "store/rocks/test_wal.h"
+
+#define ROWS       2000
+#define ROW_BYTES  500
+#define LARGE_ROWS 8
+#define INTERVAL   (20 * NS_PER_MS)
+#define PATIENCE   (60 * NS_PER_S)
+
+/* Rows of histories in a table of many blocks, some of them large; runs in the other family. */
+static void
+fill(struct place *place)
+{
+    struct store *store = place_open(place);
+    uint8_t bytes[10000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i >> 3);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+        bool is_large = i % (ROWS / LARGE_ROWS) == 0;
+        batch_put(batch, ROW_HISTORY, place_key(place, i),
+                  slice_of(bytes, is_large ? sizeof bytes : ROW_BYTES));
+        EXPECT_OK(store_commit(store, batch, i == 0 ? 0 : 1, place->arena));
+    }
+    store_close(store);
+}
+
+static void
+flip(const char *path, long at, int count)
+{
+    FILE *file = fopen(path, "r+");
+    check(file != NULL);
+    for (int i = 0; i < count; i++) {
+        fseek(file, at + i, SEEK_SET);
+        int byte = getc(file);
+        fseek(file, at + i, SEEK_SET);
+        putc(byte ^ 0x5a, file);
+    }
+    fclose(file);
+}
+
+static struct store *
+open_scrubbed(struct place *place, struct metrics *metrics)
+{
+    struct rocks_options options = load_options(place->data);
+    struct store *store;
+    options.scrub_interval = INTERVAL;
+    options.metrics = metrics;
+    EXPECT_OK(rocks_open(&options, place->arena, &store));
+    return store;
+}
+
+static int64_t
+figure(struct place *place, struct metrics *metrics, const char *name)
+{
+    struct slice all = metrics_render(metrics, place->arena);
+    char *text = arena_format(place->arena, "\n%.*s", (int)all.length, (const char *)all.data);
+    char *at = strstr(text, arena_format(place->arena, "\n%s ", name));
+    check_that(at != NULL, "%s", name);
+    long long value = -1;
+    int got = sscanf(at + strlen(name) + 2, "%lld", &value);
+    check(got == 1);
+    return value;
+}
+
+/* So many whole passes more. */
+static void
+await_passes(struct place *place, struct metrics *metrics, int64_t count)
+{
+    int64_t begun = clock_monotonic();
+    int64_t wanted = figure(place, metrics, "cadenza_store_scrubs_total") + count;
+    while (figure(place, metrics, "cadenza_store_scrubs_total") < wanted) {
+        EXPECT(clock_monotonic() < begun + PATIENCE);
+        EXPECT_OK(fiber_sleep(10 * NS_PER_MS, place->arena));
+    }
+}
+
+static void
+run_whole(struct place *place)
+{
+    fill(place);
+    struct metrics *metrics = metrics_new();
+    struct store *store = open_scrubbed(place, metrics);
+    await_passes(place, metrics, 2);
+    EXPECT(rocks_damage(store, place->arena) == NULL);
+    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_places"), 0);
+    EXPECT(figure(place, metrics, "cadenza_store_scrubbed_bytes_total") >= ROWS * ROW_BYTES);
+    EXPECT_OK(
+        rocks_backup(store, arena_format(place->arena, "%s/backup", place->folder), place->arena));
+    store_close(store);
+    metrics_free(metrics);
+}
+
+TEST(rocks_scrub, a_store_that_is_whole_has_no_damage)
+{
+    place_run(run_whole);
+}
+
+/* How many of the rows can be read. */
+static unsigned
+count_readable(struct place *place, struct store *store)
+{
+    unsigned readable = 0;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        bool found;
+        struct slice value;
+        struct error *err = store_get(store, PARTITION_OF_SHARD(1), ROW_HISTORY,
+                                      place_key(place, i), place->arena, &found, &value);
+        EXPECT(err != NULL ? err->kind == ERR_CORRUPT : found);
+        readable += err == NULL;
+    }
+    return readable;
+}
+
+static void
+expect_backup_refused(struct place *place, struct store *store)
+{
+    char *folder = arena_format(place->arena, "%s/backup", place->folder);
+    struct error *err = rocks_backup(store, folder, place->arena);
+    EXPECT_KIND(err, ERR_CORRUPT);
+    EXPECT(strstr(err->message, "what was copied is damaged, and was not kept") != NULL);
+    EXPECT(access(folder, F_OK) != 0);
+}
+
+/* Eight bytes of two blocks: both are found, the rows behind them are read, the estimate is near.
+ */
+static void
+run_table(struct place *place)
+{
+    fill(place);
+    char *table = place_find_file(place->arena, place->data, ".sst");
+    long size = wal_size(table);
+    flip(table, size / 4, 8);
+    flip(table, size / 2, 8);
+    struct metrics *metrics = metrics_new();
+    struct store *store = open_scrubbed(place, metrics);
+    await_passes(place, metrics, 2);
+    const char *damage = rocks_damage(store, place->arena);
+    EXPECT(damage != NULL && strstr(damage, strrchr(table, '/') + 1) != NULL);
+    EXPECT(strstr(damage, "(2 places, about ") != NULL);
+    EXPECT(strstr(damage, "shard 1") != NULL);
+    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_places"), 2);
+    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_reads_total"), 0);
+    unsigned lost = ROWS - count_readable(place, store);
+    int64_t about = figure(place, metrics, "cadenza_store_damaged_rows");
+    EXPECT(lost > 0 && about >= lost / 2 && about <= lost * 2);
+    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_reads_total"), lost);
+    EXPECT_EQ(figure(place, metrics, "cadenza_store_damaged_places"), 2);
+    EXPECT(figure(place, metrics, "cadenza_store_scrubbed_bytes_total") >
+           2 * (ROWS - lost) * ROW_BYTES);
+    expect_backup_refused(place, store);
+    store_close(store);
+    metrics_free(metrics);
+}
+
+TEST(rocks_scrub, damage_in_a_table_is_found_before_somebody_reads_it)
+{
+    place_run(run_table);
+}
+
+static void
+run_large(struct place *place)
+{
+    fill(place);
+    char *file = place_find_file(place->arena, place->data, ".blob");
+    flip(file, wal_size(file) / 2, 8);
+    struct metrics *metrics = metrics_new();
+    struct store *store = open_scrubbed(place, metrics);
+    await_passes(place, metrics, 2);
+    const char *damage = rocks_damage(store, place->arena);
+    EXPECT(damage != NULL && strstr(damage, "large values (1 place, about 1 rows") != NULL);
+    EXPECT_EQ(count_readable(place, store), ROWS - 1);
+    expect_backup_refused(place, store);
+    store_close(store);
+    metrics_free(metrics);
+}
+
+TEST(rocks_scrub, damage_of_a_large_value_is_found_before_somebody_reads_it)
+{
+    place_run(run_large);
+}
+
+/* Without passes a read tells. */
+static void
+run_read(struct place *place)
+{
+    fill(place);
+    char *table = place_find_file(place->arena, place->data, ".sst");
+    flip(table, wal_size(table) / 2, 8);
+    struct store *store = place_open(place);
+    EXPECT(rocks_damage(store, place->arena) == NULL);
+    EXPECT(count_readable(place, store) < ROWS);
+    const char *damage = rocks_damage(store, place->arena);
+    EXPECT(damage != NULL && strstr(damage, strrchr(table, '/') + 1) != NULL);
+    store_close(store);
+}
+
+TEST(rocks_scrub, a_read_that_meets_damage_tells_of_it)
+{
+    place_run(run_read);
+}
+
+/* Puts rows of runs, which are overwritten again and again. */
+static struct error *
+put_runs(struct place *place, struct store *store, uint64_t from, uint64_t step, uint64_t guard)
+{
+    uint8_t bytes[ROW_BYTES];
+    memset(bytes, 'x', sizeof bytes);
+    struct batch *batch = batch_new(place->arena, PARTITION_OF_SHARD(1), 1);
+    for (uint64_t i = from; i < ROWS; i += step)
+        batch_put(batch, ROW_RUN, place_key(place, i), slice_of(bytes, sizeof bytes));
+    return store_commit(store, batch, guard, place->arena);
+}
+
+/* RocksDB stops writing then, and so does the store, with the words that name the file. Method: so
+ * many small tables that RocksDB merges them with the damaged one. */
+static void
+run_compaction(struct place *place)
+{
+    place->fresh_bytes_max = 1; /* rows come to the tables at once */
+    struct store *store = place_open(place);
+    for (uint64_t i = 0; i < 100; i++)
+        EXPECT_OK(put_runs(place, store, i, 100, i == 0 ? 0 : 1));
+    store_close(store);
+    char *table = place_find_file(place->arena, place->data, ".sst");
+    flip(table, wal_size(table) / 4, 8);
+    store = place_open(place);
+    struct error *err = NULL;
+    int64_t begun = clock_monotonic();
+    for (int i = 0; err == NULL; i++) {
+        err = put_runs(place, store, 0, 100, 1);
+        EXPECT(clock_monotonic() < begun + PATIENCE);
+        if (err == NULL && i < 40)
+            err = rocks_flush(store, place->arena);
+    }
+    EXPECT(strstr(err->message, "Corruption") != NULL);
+    EXPECT(strstr(err->message, strrchr(table, '/') + 1) != NULL);
+    store_close(store);
+}
+
+TEST(rocks_scrub, damage_that_compaction_meets_ends_the_store_with_its_name)
+{
+    place_run(run_compaction);
+}

@@ -1,0 +1,220 @@
+/* scrub.c - reads everything once in a while, so that damage is found before somebody needs it.
+ *
+ * A fiber has a thread of the pool read a portion of rows, from where the last one ended, and
+ * sleeps so long that the disk is left to others: SCRUB_RATE, or faster if the store is so large
+ * that a pass would take longer than the interval. The next pass begins an interval after the one
+ * before. Every block is checked as it is read, and none comes into the cache. Filters are not read
+ * (a damaged one costs only time).
+ *
+ * Where rows cannot be read the pass goes on behind them: the first key that can be sought again is
+ * found by halving the space of keys behind the last good one. */
+#include "base/check.h"
+#include "base/crc.h"
+#include "fiber/clock.h"
+#include "fiber/fiber.h"
+#include "store/rocks/inside.h"
+
+#define PORTION_BYTES (1U << 20)
+#define SCRUB_RATE    (1U << 20)      /* bytes a second, at the least */
+#define LOOK_INTERVAL (10 * NS_PER_S) /* so often the age is told */
+#define KEY_ROOM      96              /* of keys that are only sought */
+#define HALVINGS_MAX  (8 * KEY_ROOM)
+
+/* One portion, on a thread. */
+struct portion {
+    struct rocks *rocks;
+    struct scrub *scrub;
+    uint64_t bytes;  /* of rows that were read */
+    bool has_failed; /* for another reason than damage: it is read once more */
+};
+
+static void
+keep_cursor(struct scrub *scrub, const void *key, size_t length)
+{
+    buffer_clear(&scrub->cursor);
+    buffer_append(&scrub->cursor, slice_of(key, length));
+}
+
+/* Can the rows from this key on be read? */
+static bool
+can_seek(rocksdb_iterator_t *rows, const uint8_t *key, size_t length)
+{
+    char *failure = NULL;
+    rocksdb_iter_seek(rows, (const char *)key, length);
+    rocksdb_iter_get_error(rows, &failure);
+    bool is_good = failure == NULL;
+    rocksdb_free(failure);
+    return is_good;
+}
+
+/* The middle of two keys as fractions of KEY_ROOM digits; false: there is none between. */
+static bool
+halve(const uint8_t low[KEY_ROOM], const uint8_t high[KEY_ROOM], uint8_t middle[KEY_ROOM])
+{
+    unsigned sum[KEY_ROOM + 1] = {0}, carry = 0;
+    for (size_t i = KEY_ROOM; i > 0; i--) {
+        unsigned digit = low[i - 1] + high[i - 1] + carry;
+        sum[i] = digit & 255;
+        carry = digit >> 8;
+    }
+    sum[0] = carry;
+    for (size_t i = 0; i < KEY_ROOM; i++)
+        middle[i] = (uint8_t)((sum[i] & 1) << 7 | sum[i + 1] >> 1);
+    return memcmp(middle, low, KEY_ROOM) != 0;
+}
+
+/* Rows behind the cursor cannot be read: it is set to the next key from which on they can. */
+static void
+step_over(struct scrub *scrub, rocksdb_iterator_t *rows)
+{
+    uint8_t low[KEY_ROOM] = {0}, high[KEY_ROOM] = {0xff}, middle[KEY_ROOM];
+    size_t length = scrub->cursor.length < KEY_ROOM ? scrub->cursor.length : KEY_ROOM;
+    if (length > 0)
+        memcpy(low, scrub->cursor.data, length);
+    for (int i = 0; i < HALVINGS_MAX && halve(low, high, middle); i++)
+        memcpy(can_seek(rows, middle, KEY_ROOM) ? high : low, middle, KEY_ROOM);
+    keep_cursor(scrub, high, KEY_ROOM);
+}
+
+/* Tells of damage at the cursor and goes on behind it. Other failures end the portion. */
+static void
+meet_failure(struct portion *portion, rocksdb_iterator_t *rows, const char *failure)
+{
+    struct scrub *scrub = portion->scrub;
+    portion->has_failed = strncmp(failure, "Corruption", 10) != 0;
+    if (portion->has_failed)
+        return;
+    struct slice before = buffer_slice(&scrub->cursor);
+    uint64_t place = 1 + crc32c(scrub->family, before); /* if the words name none */
+    damage_note(portion->rocks, failure, before, place);
+    step_over(scrub, rows);
+}
+
+static void
+read_rows(struct portion *portion, rocksdb_iterator_t *rows)
+{
+    struct scrub *scrub = portion->scrub;
+    rocksdb_iter_seek(rows, (const char *)scrub->cursor.data, scrub->cursor.length);
+    while (rocksdb_iter_valid(rows) && portion->bytes < PORTION_BYTES) {
+        size_t key_length, value_length;
+        const char *key = rocksdb_iter_key(rows, &key_length);
+        rocksdb_iter_value(rows, &value_length);
+        portion->bytes += key_length + value_length;
+        keep_cursor(scrub, key, key_length);
+        buffer_append(&scrub->cursor, slice_of("", 1)); /* behind it */
+        rocksdb_iter_next(rows);
+    }
+    char *failure = NULL;
+    bool is_over = !rocksdb_iter_valid(rows);
+    rocksdb_iter_get_error(rows, &failure);
+    if (failure != NULL)
+        meet_failure(portion, rows, failure);
+    else if (is_over)
+        scrub->family++;
+    if (failure == NULL && is_over)
+        buffer_clear(&scrub->cursor);
+    rocksdb_free(failure);
+}
+
+static void
+read_portion(void *argument)
+{
+    struct portion *portion = argument;
+    struct rocks *rocks = portion->rocks;
+    check(portion->scrub->family < FAMILY_COUNT);
+    setup_thread();
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(options, 1);
+    rocksdb_readoptions_set_fill_cache(options, 0);
+    rocksdb_iterator_t *rows = rocksdb_create_iterator_cf(
+        rocks->tables.db, options, rocks->tables.family[portion->scrub->family]);
+    read_rows(portion, rows);
+    rocksdb_iter_destroy(rows);
+    rocksdb_readoptions_destroy(options);
+}
+
+/* --- the fiber -------------------------------------------------------------------------------- */
+
+/* How long a portion of so many bytes may take. */
+static int64_t
+pause_after(const struct rocks *rocks, uint64_t bytes)
+{
+    uint64_t all = tables_property(&rocks->tables, FAMILY_ORDERED, "rocksdb.live-sst-files-size") +
+                   tables_property(&rocks->tables, FAMILY_FORWARD, "rocksdb.live-sst-files-size") +
+                   large_count(&rocks->tables).bytes;
+    double rate = (double)all * (double)NS_PER_S / (double)rocks->scrub.interval;
+    rate = rate < SCRUB_RATE ? SCRUB_RATE : rate;
+    return (int64_t)((double)bytes * (double)NS_PER_S / rate);
+}
+
+/* Sleeps until then, and tells the age meanwhile. */
+static void
+rest_until(struct rocks *rocks, int64_t time)
+{
+    struct scrub *scrub = &rocks->scrub;
+    enum wake wake = WAKE_READY;
+    while (!scrub->is_ending && wake != WAKE_CANCELLED) {
+        int64_t now = clock_monotonic(), look = now + LOOK_INTERVAL;
+        gauge_set(rocks->metrics.scrub_age, (now - scrub->passed_time) / NS_PER_S);
+        if (time <= now)
+            return;
+        wake = fiber_wait(time < look ? time : look);
+    }
+    scrub->is_ending = true;
+}
+
+static void
+end_pass(struct rocks *rocks)
+{
+    struct scrub *scrub = &rocks->scrub;
+    damage_pass_over(rocks);
+    counter_add(rocks->metrics.scrubs, 1);
+    scrub->family = 0;
+    scrub->passed_time = clock_monotonic();
+}
+
+static void
+scrub_fiber(void *argument)
+{
+    struct rocks *rocks = argument;
+    struct scrub *scrub = &rocks->scrub;
+    int64_t begun = clock_monotonic();
+    scrub->passed_time = begun;
+    while (!scrub->is_ending) {
+        scoped(arena_drop) struct arena *arena = arena_new(0);
+        struct portion portion = {.rocks = rocks, .scrub = scrub};
+        struct error *busy = pool_run(read_portion, &portion, arena);
+        counter_add(rocks->metrics.scrubbed_bytes, portion.bytes);
+        int64_t next = clock_monotonic() + (busy != NULL || portion.has_failed
+                                                ? LOOK_INTERVAL
+                                                : pause_after(rocks, portion.bytes));
+        if (scrub->family == FAMILY_COUNT) {
+            end_pass(rocks);
+            next = begun = begun + scrub->interval > next ? begun + scrub->interval : next;
+        }
+        rest_until(rocks, next);
+    }
+    scrub->fiber = NULL;
+    latch_done(&scrub->done);
+}
+
+void
+scrub_begin(struct rocks *rocks, int64_t interval)
+{
+    struct scrub *scrub = &rocks->scrub;
+    latch_init(&scrub->done, interval > 0 ? 1 : 0);
+    scrub->interval = interval;
+    if (interval > 0)
+        scrub->fiber = fiber_start("scrub", scrub_fiber, rocks);
+}
+
+void
+scrub_end(struct rocks *rocks)
+{
+    struct scrub *scrub = &rocks->scrub;
+    scrub->is_ending = true;
+    if (scrub->fiber != NULL)
+        fiber_wake(scrub->fiber);
+    latch_wait(&scrub->done);
+    buffer_free(&scrub->cursor);
+}
