@@ -27,6 +27,8 @@ enum server_phase { SERVER_STARTING, SERVER_READY, SERVER_DRAINING };
 struct api_store_port {
     /* Writes a copy of the store, of one moment, into a new folder. Yields. */
     struct error *(*backup)(void *context, const char *folder, struct arena *arena);
+    /* What is known to be damaged, in a sentence; NULL: nothing. No yield. */
+    const char *(*damage)(void *context, struct arena *arena);
     void *context;
 };
 

@@ -18,12 +18,18 @@ phase_of(const struct api *api)
     return atomic_load_explicit(api->options.phase, memory_order_acquire);
 }
 
+/* A damaged store is well enough to serve what can be read, and a restart would not mend it: only
+ * the words tell of it. */
 struct error *
 api_health(struct rpc_call *call)
 {
+    const struct api_store_port *store = &api_of(call)->options.store;
     API(HealthResponse) *response = (API(HealthResponse) *)call->response;
     response->ok = phase_of(api_of(call)) == SERVER_READY;
     response->message = response->ok ? "OK" : "ShuttingDown";
+    const char *damage = store->damage == NULL ? NULL : store->damage(store->context, call->arena);
+    if (response->ok && damage != NULL)
+        response->message = (char *)damage;
     return NULL;
 }
 

@@ -55,6 +55,12 @@ check_health(struct doctor *doctor)
         doctor_find(doctor,
                     arena_format(call->arena, "The server is not well: %s", response->message),
                     "It is starting or stopping; ask again, then look into its log.");
+    else if (strstr(response->message, "damaged") != NULL) /* all other words are fine */
+        doctor_find(
+            doctor, arena_text(call->arena, response->message),
+            "Calls about these rows fail, all others go on. Restore the last backup "
+            "(docs/operations.md), or of a group, let the others have the domains first; and "
+            "look at the disk. cadenza admin backup refuses until then.");
     return true;
 }
 

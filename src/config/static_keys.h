@@ -30,6 +30,9 @@
       "Memory for blocks read from files.")                                                        \
     X("persistence.datastores.embedded.queueBytes", INTEGER(1048576, INT64_MAX), "67108864",       \
       "Memory for commits that wait to be written.")                                               \
+    X("persistence.datastores.embedded.scrubInterval", DURATION, "24h",                            \
+      "Everything in the store is read once in it, at 1 MB a second or as fast as that needs, to " \
+      "find damage; 0s: never.")                                                                   \
     X("persistence.datastores.*.nosql.**", IGNORED, "", "The embedded store is used.")             \
     X("persistence.datastores.*.shardedNosql.**", IGNORED, "", "The embedded store is used.")      \
     X("persistence.datastores.*.cassandra.**", IGNORED, "", "The embedded store is used.")         \

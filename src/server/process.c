@@ -183,6 +183,7 @@ open_store(struct process *process)
         .memtable_bytes_max = (uint64_t)config_integer(config, EMBEDDED "memtableBytes"),
         .cache_bytes_max = (uint64_t)config_integer(config, EMBEDDED "cacheBytes"),
         .queue_bytes_max = (uint64_t)config_integer(config, EMBEDDED "queueBytes"),
+        .scrub_interval = config_duration(config, EMBEDDED "scrubInterval"),
         .log = &process->log,
         .metrics = process->metrics,
     };
@@ -213,6 +214,19 @@ open_dynamic(struct process *process)
                           process->arena);
 }
 
+/* A damaged store goes on serving what can be read, and a restart would not mend it: the status is
+ * for those who restart, the words are for people. */
+static void
+answer_health(struct process *process, struct arena *arena, struct http_answer *answer)
+{
+    bool is_ready = atomic_load(&process->phase) == SERVER_READY;
+    const char *damage = is_ready ? rocks_damage(process->store, arena) : NULL;
+    answer->status = is_ready ? 200 : 503;
+    answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
+    if (damage != NULL)
+        answer->body = slice_text(arena_format(arena, "damaged: %s\n", damage));
+}
+
 static void
 answer_http(void *context, const char *method, const char *path, struct slice body,
             struct arena *arena, struct http_answer *answer)
@@ -224,9 +238,7 @@ answer_http(void *context, const char *method, const char *path, struct slice bo
         answer->status = 405;
         answer->body = slice_text("only GET and HEAD here\n");
     } else if (strcmp(path, "/healthz") == 0) {
-        bool is_ready = atomic_load(&process->phase) == SERVER_READY;
-        answer->status = is_ready ? 200 : 503;
-        answer->body = is_ready ? slice_text("ok\n") : slice_text("not ready\n");
+        answer_health(process, arena, answer);
     } else if (strcmp(path, "/metrics") == 0) {
         answer->status = 200;
         answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -249,6 +261,13 @@ backup_store(void *context, const char *folder, struct arena *arena)
     return rocks_backup(process->store, folder, arena);
 }
 
+static const char *
+tell_damage(void *context, struct arena *arena)
+{
+    struct process *process = context;
+    return rocks_damage(process->store, arena);
+}
+
 static void
 note_caught_up(void *context)
 {
@@ -267,7 +286,7 @@ open_server(struct process *process)
         .config = process->config,
         .dynamic = process->dynamic,
         .store = process->store,
-        .store_port = {.backup = backup_store, .context = process},
+        .store_port = {.backup = backup_store, .damage = tell_damage, .context = process},
         .visibility = process->visibility,
         .grpc_address = process->grpc,
         .log = &process->log,
