@@ -533,6 +533,20 @@ forward(struct rpc_call *call, struct slice message, const char *domain, const c
     return err;
 }
 
+bool
+forward_is_allowed(const struct rpc_call *call, const struct domain *domain)
+{
+    const struct api *api = api_of(call);
+    return !api_is_forwarded(call) && api->options.forward.policy != FORWARD_NOOP &&
+           is_enabled(api, domain);
+}
+
+struct error *
+forward_to(struct rpc_call *call, const char *domain_name, const char *cluster_name)
+{
+    return forward(call, grpc_call_request(call->grpc), domain_name, cluster_name);
+}
+
 const char *
 forward_told_active(struct rpc_call *call, const struct error *err, const char *asked)
 {

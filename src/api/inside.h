@@ -116,6 +116,13 @@ void forward_close_here(struct api *api);
 void forward_free(struct api *api);
 /* The hook of the table: here, or where the workflow is active. */
 struct error *api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call));
+/* May a call about the domain be sent on to another cluster? Not one that was sent on to here, nor
+ * where the policy or the domain's setting says otherwise. No yield. */
+bool forward_is_allowed(const struct rpc_call *call, const struct domain *domain);
+/* The other cluster's answer becomes that of the call, as it came. Yields. Errors: the other
+ * cluster's, ERR_UNAVAILABLE. */
+must_use struct error *forward_to(struct rpc_call *call, const char *domain_name,
+                                  const char *cluster_name);
 /* Does the caller want every call to be answered where the workflow is active? */
 bool api_caller_forwards(const struct rpc_call *call);
 /* The group that the caller says it is in, as a call that goes on to another cluster says it;

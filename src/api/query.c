@@ -57,6 +57,7 @@ asker_end(struct asker *asker)
     check(removed == asker && loop->asked_bytes >= weight_of(asker->question));
     loop->asked_bytes -= weight_of(asker->question);
     timer_stop(&asker->timer);
+    timer_stop(&asker->poller_timer);
     if (asker->wait.result_arena != NULL)
         arena_free(asker->wait.result_arena);
     parked_end(&asker->parked);
@@ -262,12 +263,16 @@ static struct error *
 go_on(struct asker *asker, const struct query_view *view)
 {
     asker->key.run_id = view->run_id;
+    asker->list = view->list;
+    asker->sticky_list = view->sticky_list;
     if (asker->asked == NULL && is_rejected(asker, view)) {
         reject(asker, view);
         return NULL;
     }
     if (view->previous_started_id <= 0)
         return wait_for_first_decision(asker, view);
+    if (!asker->is_watched)
+        poller_watch_begin(asker);
     bool must_wait = asker->asked == NULL && asker->is_strong && view->is_open &&
                      view->is_active_here && view->has_decision;
     if (must_wait)
@@ -285,6 +290,8 @@ asker_proceed(void *argument)
     if (parked->call != NULL && !take_shard_end(asker)) {
         struct query_view view;
         struct error *err = atomic_load(&parked->api->is_draining) ? draining_error(asker) : NULL;
+        if (err == NULL && asker->is_unpolled)
+            err = poller_refusal(asker);
         if (err == NULL && !asker->is_admitted)
             err = engine_admit(parked->api->options.engine, &asker->key, parked->arena);
         asker->is_admitted = true;
@@ -364,6 +371,7 @@ asker_begin(struct asker *asker, struct rpc_call *call)
     asker->first_deadline = latest > now + FIRST_WAIT_MIN ? latest : now + FIRST_WAIT_MIN;
     make_id(asker);
     timer_init(&asker->timer, time_is_over);
+    poller_watch_init(asker);
     shard_wait_init(asker);
     map_put(loop->askers, slice_text(asker->id), asker);
     loop->asked_bytes += weight_of(asker->question);

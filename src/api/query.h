@@ -1,6 +1,6 @@
 /* query.h - a query that waits, as a record: shared by query_admit.c (its
  * beginning), query.c (its way), query_wait.c (waiting at
- * the shard) and query_task.c (the worker's side).
+ * the shard), query_poller.c (is there a worker at all?) and query_task.c (the worker's side).
  *
  * All of an asker happens on the loop of its call, but for its records at the shard. It is in one
  * of three hands: a fiber's that looks at the run and decides what comes next, the shard's, or a
@@ -48,6 +48,11 @@ struct asker {
     struct shard_wait wait;
     struct task *asked; /* with matching or a worker; NULL: not yet */
     bool is_run_open;   /* as it was when it was asked */
+    /* The lists of the run when it was last looked at; sticky_list "": none. */
+    const char *list, *sticky_list;
+    struct timer poller_timer; /* of query_poller.c */
+    bool is_watched;           /* it was started */
+    bool is_unpolled;          /* nobody polls the lists: it ends */
 };
 
 /* --- query.c ---- */
@@ -73,6 +78,21 @@ void shard_wait_init(struct asker *asker);
 must_use bool shard_wait_begin(struct asker *asker, bool is_keeping, int64_t until);
 /* Asks for it back. */
 void shard_wait_stop(struct asker *asker);
+
+/* --- query_poller.c ---- */
+
+struct call_domain;
+
+void poller_watch_init(struct asker *asker);
+/* In a moment, if it still waits then: does anybody poll the lists of its run? */
+void poller_watch_begin(struct asker *asker);
+/* What it ends with if nobody does. */
+struct error *poller_refusal(const struct asker *asker);
+/* Answers the call where its run is active, if that is another cluster and nobody polls the list of
+ * the run here; else *is_asked is false. Yields. Errors: the other cluster's. */
+must_use struct error *poller_ask_elsewhere(struct rpc_call *call, const struct call_domain *domain,
+                                            const API(QueryWorkflowRequest) *request,
+                                            bool *is_asked);
 
 /* --- query_task.c ---- */
 

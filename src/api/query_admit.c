@@ -73,6 +73,10 @@ api_query_workflow(struct rpc_call *call)
         err = check_strong(&limits, request);
     if (err != NULL)
         return err;
+    bool is_asked = false;
+    err = poller_ask_elsewhere(call, &domain, request, &is_asked);
+    if (err != NULL || is_asked)
+        return err;
     if (fiber_is_cancelled())
         return error_new(call->arena, ERR_CANCELLED, "the caller has gone");
     struct asker *asker = new_asker(&domain, request);

@@ -211,6 +211,33 @@ TEST(query, a_query_that_nobody_answers_ends_with_its_deadline)
     fixture_run(nobody_polls);
 }
 
+/* The worker was last seen six minutes ago. A query waits a moment for another one, no longer; and
+ * one that is being started just then answers. */
+static void
+nobody_is_there(struct fixture *fixture)
+{
+    struct asking asking;
+    asking_start_run(fixture, "wf");
+    asking_sleep(fixture, 360 * NS_PER_S);
+    fixture->timeout = 50 * NS_PER_S;
+    asking_begin(&asking, fixture, asking_request(fixture, "wf"));
+    asking_expect_error(&asking, ERR_QUERY_FAILED,
+                        "No worker has polled task list work of domain orders in cluster ");
+    EXPECT(asking.took < 3 * NS_PER_S);
+    asking_begin(&asking, fixture, asking_request(fixture, "wf"));
+    asking_sleep(fixture, NS_PER_S);
+    EXPECT(!asking_is_over(&asking));
+    API(PollForDecisionTaskResponse) *task = poll_query(fixture, "work");
+    asking_sleep(fixture, 10 * NS_PER_S); /* it takes its time */
+    EXPECT_OK(respond_query(fixture, task->task_token, asking_result(fixture, "late")));
+    asking_expect(&asking, "late");
+}
+
+TEST(query, a_query_is_refused_at_once_where_nobody_polls_the_list)
+{
+    fixture_run(nobody_is_there);
+}
+
 static void
 caller_goes(struct fixture *fixture)
 {

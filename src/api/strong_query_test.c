@@ -1,9 +1,7 @@
 /* strong_query_test.c - queries that must see all that was acknowledged before them. */
 #include "api/asking.h"
 
-#define STRONG                                                                                     \
-    "history.EnableConsistentQueryByDomain: [{value: true}]\n"                                     \
-    "history.decisionHeartbeatTimeout: [{value: 1h}]\n"
+#define STRONG "history.decisionHeartbeatTimeout: [{value: 1h}]\n" /* what is on by default */
 
 static void
 prepare(struct fixture *fixture)
@@ -171,12 +169,37 @@ TEST(strong_query, it_ends_with_its_deadline, "A-219")
     fixture_run(deadline);
 }
 
+/* A decision waits, and nobody who could complete it has polled for six minutes. */
+static void
+nobody_is_there(struct fixture *fixture)
+{
+    struct asking asking;
+    prepare(fixture);
+    run_signal(fixture, "wf", "go");
+    asking_sleep(fixture, 360 * NS_PER_S);
+    fixture->timeout = 50 * NS_PER_S;
+    ask_strongly(&asking, fixture);
+    asking_wait(&asking);
+    EXPECT_KIND(asking.err, ERR_QUERY_FAILED);
+    EXPECT(asking.took < 3 * NS_PER_S);
+    ask_strongly(&asking, fixture);
+    API(PollForDecisionTaskResponse) *task = poll_decision(fixture, "work");
+    EXPECT_EQ(task->n_queries, 1);
+    asking_sleep(fixture, 5 * NS_PER_S); /* it has the decision, with the query */
+    run_complete(fixture, asking_complete(fixture, task, decide_marker(fixture), "late"));
+    asking_expect(&asking, "late");
+}
+
+TEST(strong_query, it_is_refused_at_once_where_nobody_polls_the_list)
+{
+    fixture_run(nobody_is_there);
+}
+
 static void
 not_enabled(struct fixture *fixture)
 {
     static const char *const settings[] = {
-        "{}",
-        "history.EnableConsistentQueryByDomain: [{value: true}]\n"
+        "history.EnableConsistentQueryByDomain: [{value: false}]\n",
         "history.EnableConsistentQuery: [{value: false}]\n",
     };
     asking_start_run(fixture, "wf");
@@ -190,7 +213,7 @@ not_enabled(struct fixture *fixture)
     }
 }
 
-TEST(strong_query, it_must_be_enabled, "A-220")
+TEST(strong_query, it_can_be_switched_off_for_a_domain_and_for_all, "A-220")
 {
     fixture_run(not_enabled);
 }

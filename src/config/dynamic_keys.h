@@ -119,8 +119,8 @@
       "domainName", "Children of a closed run that are ended before others get a turn.")           \
     X(DYNAMIC_STRONG_QUERY, "history.EnableConsistentQuery", KEY_FLAG, "true", "",                 \
       "Queries may ask to see all that was acknowledged before them.")                             \
-    X(DYNAMIC_STRONG_QUERY_DOMAIN, "history.EnableConsistentQueryByDomain", KEY_FLAG, "false",     \
-      "domainName", "The same, of a domain.")                                                      \
+    X(DYNAMIC_STRONG_QUERY_DOMAIN, "history.EnableConsistentQueryByDomain", KEY_FLAG, "true",      \
+      "domainName", "The same, of a domain. (Cadence's default is false.)")                        \
     X(DYNAMIC_BUFFERED_QUERIES, "history.MaxBufferedQueryCount", KEY_INTEGER, "1", "",             \
       "Queries of a run that wait for a decision.")                                                \
     X(DYNAMIC_DISALLOW_QUERY, "system.disallowQuery", KEY_FLAG, "false", "domainName",             \

@@ -270,7 +270,8 @@ struct query_view {
     int64_t next_event_id, previous_started_id, history_bytes;
     bool is_open;
     bool is_active_here;
-    bool has_decision; /* not completed: there may be events that no worker has seen */
+    const char *active_cluster; /* "": none is known */
+    bool has_decision;          /* not completed: there may be events that no worker has seen */
     API(WorkflowExecutionCloseStatus) close_status; /* once closed */
     const API(WorkflowType) *workflow_type;
     const char *list;                                 /* the normal one */

@@ -20,18 +20,23 @@ struct query_look {
 };
 
 /* A cluster attribute that the domain does not have is nobody's: then whoever is asked answers. */
-static bool
-is_active_here(const struct engine_options *options, const struct run *run)
+static void
+look_home(struct query_look *look, const struct run *run)
 {
+    const struct engine_options *options = &look->engine->options;
     const STORED(RunRecord) *core = run->core;
     const API(ActiveClusterSelectionPolicy) *policy = core->active_cluster_selection_policy;
     const struct domain *domain = domains_find_id(options->domains, core->domain_id);
     struct cluster_attribute attribute = cluster_attribute_of(policy);
+    look->view->is_active_here = true;
+    look->view->active_cluster = "";
     if (domain == NULL)
-        return true;
-    enum active_status status =
-        domains_active_run(options->domains, domain, &attribute, run_last_version(run)).status;
-    return status == ACTIVE_HERE || status == ACTIVE_UNKNOWN_ATTRIBUTE;
+        return;
+    struct active_cluster active =
+        domains_active_run(options->domains, domain, &attribute, run_last_version(run));
+    look->view->is_active_here =
+        active.status == ACTIVE_HERE || active.status == ACTIVE_UNKNOWN_ATTRIBUTE;
+    look->view->active_cluster = arena_text(look->arena, active.cluster_name);
 }
 
 /* The sticky list, if its worker was seen lately enough. */
@@ -66,7 +71,6 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
         .previous_started_id = core->previous_started_event_id,
         .history_bytes = core->history_bytes,
         .is_open = run_is_open(run),
-        .is_active_here = is_active_here(options, run),
         .has_decision = core->decision != NULL,
         .close_status = core->close_status,
         .workflow_type = type,
@@ -76,6 +80,7 @@ look_query(void *context, const struct run *run, const STORED(CurrentRecord) *cu
         .client_name = arena_text(look->arena, core->client_name),
         .client_feature_version = arena_text(look->arena, core->client_feature_version),
     };
+    look_home(look, run);
 }
 
 struct error *

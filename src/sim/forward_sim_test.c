@@ -538,9 +538,29 @@ redirected(struct scene *scene)
 
 TEST(forward, a_passive_cluster_passes_starts_on_and_its_worker_answers_queries, "E-027")
 {
-    run_scene(
-        &(struct scene){.dynamic = "history.EnableConsistentQueryByDomain: [{value: true}]\n"}, 2,
-        redirected);
+    run_scene(&(struct scene){0}, 2, redirected);
+}
+
+/* A query comes to cluster1, where the domain is passive and nobody polls. */
+static void
+worker_elsewhere(struct scene *scene)
+{
+    register_domain(scene, NULL, 0);
+    struct query_worker worker = {.scene = scene, .cluster = 0};
+    fiber_start("worker", query_worker_main, &worker);
+    EXPECT_OK(try_start(scene, "wf"));
+    scene_sleep(scene, 3 * NS_PER_S);
+    int64_t began = clock_monotonic();
+    EXPECT_TEXT(who_answers(scene, false), "cluster0");
+    EXPECT(clock_monotonic() - began < NS_PER_S);
+    worker.is_stopping = true;
+    while (!worker.is_over)
+        scene_sleep(scene, 100 * NS_PER_MS);
+}
+
+TEST(forward, a_query_is_answered_where_its_workers_are)
+{
+    run_scene(&(struct scene){0}, 2, worker_elsewhere);
 }
 
 /* --- no circles, no hanging ---- */
