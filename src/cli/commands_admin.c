@@ -329,6 +329,18 @@ const struct cli_command cli_admin_commands[] = {
                    .response = ADMIN_TYPE(describe_cluster_response), .fields = ""),
     },
     {
+        .words = "admin cluster peers",
+        .summary =
+            "Shows how it goes with the other clusters of the group, and what their settings "
+            "contradict.",
+        .examples = "  cadenza admin cluster peers\n",
+        .flags = PRINTED REMOTE,
+        .rpc =
+            RPC(.path = "/cadenza.admin.v1.ReplicationAPI/DescribePeers",
+                .request = &cadenza__admin__v1__describe_peers_request__descriptor,
+                .response = &cadenza__admin__v1__describe_peers_response__descriptor, .fields = ""),
+    },
+    {
         .words = "admin cluster add-search-attr",
         .aliases = "asa",
         .summary = "Lets queries use another search attribute.",

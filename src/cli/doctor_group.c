@@ -88,7 +88,14 @@ doctor_check_peers(struct doctor *doctor)
     }
     for (size_t i = 0; i < doctor->peers->n_peers; i++) {
         const STORE_API(Peer) *peer = doctor->peers->peers[i];
-        if (peer->is_away)
+        if (peer->has_other_settings)
+            doctor_find(doctor,
+                        arena_format(arena, "%s does not follow %s at %s: %s",
+                                     doctor->peers->cluster, peer->name, peer->address,
+                                     peer->failure),
+                        "Make clusterGroupMetadata the same in the files of both clusters and "
+                        "restart the one that was wrong: versions mean other clusters there.");
+        else if (peer->is_away)
             doctor_find(
                 doctor,
                 arena_format(arena, "%s cannot follow %s at %s: %s", doctor->peers->cluster,

@@ -1,7 +1,7 @@
 /* group.c - loading the cluster group. See group.h.
  *
  * Loading collects faults in one text instead of stopping at the first: whoever edits a config
- * wants to see all of them. What can be lived with is a warning, for the log. */
+ * wants to see all of them. */
 #include "cluster/group.h"
 
 #include "base/check.h"
@@ -25,24 +25,6 @@ faults_add(struct faults *faults, const char *format, ...)
     va_end(arguments);
     faults->text =
         faults->text == NULL ? line : arena_format(faults->arena, "%s\n%s", faults->text, line);
-}
-
-/* Sentences, as many as there is room for; the place after the last one stays NULL. */
-struct warnings {
-    const char **all;
-    size_t count;
-};
-
-static void warnings_add(struct warnings *warnings, struct arena *arena, const char *format, ...)
-    printf_like(3, 4);
-
-static void
-warnings_add(struct warnings *warnings, struct arena *arena, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    warnings->all[warnings->count++] = arena_vformat(arena, format, arguments);
-    va_end(arguments);
 }
 
 static const char *
@@ -207,25 +189,33 @@ check_names(const struct cluster_group *group, const char *current, const char *
                    primary);
 }
 
-/* What another cluster lacks. One that cannot be reached, or whose region has no version, may come
- * to life later: that is a warning. */
+/* What the entry of a cluster lacks. */
 static void
 check_cluster(const struct cluster_group *group, const struct cluster *cluster,
-              struct faults *faults, struct warnings *warnings)
+              struct faults *faults)
 {
-    bool is_peer = cluster->is_enabled && cluster != group->current;
+    struct arena *arena = faults->arena;
+    bool is_peer = group->current != NULL && cluster->is_enabled && cluster != group->current;
     if (is_peer && cluster->rpc_name[0] == '\0')
         faults_add(faults, "%s is not set; an enabled cluster needs one",
-                   key_of(cluster->name, "rpcName", faults->arena));
+                   key_of(cluster->name, "rpcName", arena));
     if (is_peer && cluster->rpc_address[0] == '\0')
-        warnings_add(warnings, faults->arena,
-                     "%s is not set; cluster %s cannot be reached, nothing is replicated from it",
-                     key_of(cluster->name, "rpcAddress", faults->arena), cluster->name);
+        faults_add(faults,
+                   "%s is not set; give host:port of its gRPC door, or set %s to false as long as "
+                   "it has none",
+                   key_of(cluster->name, "rpcAddress", arena),
+                   key_of(cluster->name, "enabled", arena));
+    if (cluster == group->current && !cluster->is_enabled)
+        faults_add(faults,
+                   "%s is false, and " SECTION ".currentClusterName says that this server is that "
+                   "cluster; a cluster is disabled in the files of the others, never in its own: "
+                   "set it to true",
+                   key_of(cluster->name, "enabled", arena));
     if (cluster->region != NULL && cluster_group_find_region(group, cluster->region) == NULL)
-        warnings_add(warnings, faults->arena,
-                     "%s is '%s', which is not under " SECTION
-                     ".regions; that region has no failover version of its own",
-                     key_of(cluster->name, "region", faults->arena), cluster->region);
+        faults_add(faults,
+                   "%s is '%s', which is not under " SECTION ".regions; add it there with an "
+                   "initialFailoverVersion of its own, or correct the name",
+                   key_of(cluster->name, "region", arena), cluster->region);
 }
 
 static void
@@ -242,12 +232,8 @@ check_group(const struct config *config, struct cluster_group *group, bool is_al
     if (group->failover_version_increment <= 0)
         faults_add(faults, SECTION ".failoverVersionIncrement is %lld; it must be greater than 0",
                    (long long)group->failover_version_increment);
-    struct warnings warnings = {
-        .all = arena_zalloc(faults->arena, 2 * group->count + 1, sizeof(char *))};
     for (size_t i = 0; i < group->count; i++)
-        check_cluster(group, &group->clusters[i], faults, &warnings);
-    check(warnings.count <= 2 * group->count); /* two kinds; the rest is the NULL at the end */
-    group->warnings = warnings.all;
+        check_cluster(group, &group->clusters[i], faults);
     check_versions(group, faults);
 }
 

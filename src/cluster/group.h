@@ -50,12 +50,10 @@ struct cluster_group {
     size_t count;
     const struct region *regions; /* those listed with a version of their own */
     size_t region_count;
-    const char *const *warnings; /* sentences for the log at start; NULL-terminated */
 };
 
 /* Reads and checks the group; without a clusterGroup section the current cluster is alone. All
- * faults are listed together, one per line. An enabled cluster without an address, and a region
- * that is not listed, are warnings. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
+ * faults are listed together, one per line. Lives in `arena`. Errors: ERR_BAD_REQUEST. */
 must_use struct error *cluster_group_load(const struct config *config, struct arena *arena,
                                           const struct cluster_group **group);
 /* NULL if no cluster has that name. */
@@ -78,6 +76,13 @@ must_use bool cluster_group_next_version(const struct cluster_group *group,
  * still belong to them. */
 const struct cluster_group *cluster_group_migrate(const struct cluster_group *group,
                                                   struct arena *arena);
+/* Why two clusters cannot follow each other: what both of their files say, and differently, with
+ * both values; NULL: they agree. `theirs` is the group as the cluster `peer` is configured,
+ * `current` is who it says to be, addresses mean nothing. What only one of them names is no
+ * conflict: a group changes file by file. */
+const char *cluster_group_conflict(const struct cluster_group *ours,
+                                   const struct cluster_group *theirs, const struct cluster *peer,
+                                   struct arena *arena);
 /* Is there another cluster that takes part? */
 bool cluster_group_has_peers(const struct cluster_group *group);
 /* May this cluster register and update global domains? */

@@ -63,6 +63,9 @@ fetch(struct peer *peer, struct arena *arena, const ADMIN(ReplicationMessages) *
         rpc_client_call(peer->base.client, PATH, &request->base, arena,
                         ADMIN_TYPE(get_domain_replication_messages_response), &response);
     fiber_set_deadline(NEVER);
+    if (err == NULL)
+        err = agreement_check(&peer->base.agreement, peer->in->options.group, peer->base.cluster,
+                              presence_read_bytes(response->group_settings), arena);
     if (err == NULL && response->messages == NULL)
         err = error_new(arena, ERR_UNCATEGORISED, "the answer has no messages");
     if (err == NULL)

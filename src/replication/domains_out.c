@@ -175,5 +175,6 @@ replication_get_domain_messages(struct rpc_call *call)
     };
     err = route_to_domains(poll_run, &poll, call->arena);
     response->messages = poll.messages;
+    response->group_settings = presence_make_bytes(replication->settings);
     return err != NULL ? err : poll.err;
 }

@@ -12,6 +12,8 @@ struct replication {
     struct replication_options options;
     atomic_bool is_draining;        /* nobody waits any more */
     _Atomic(struct runs_in *) runs; /* NULL: nobody follows */
+    struct arena *arena;
+    struct slice settings; /* what followers are told of the group (agreement.h), in `arena` */
 };
 
 static inline struct replication *

@@ -19,6 +19,7 @@ show(const struct cluster *cluster, const struct peer_state *state, struct arena
     peer->waiting = (int64_t)state->waiting;
     peer->oldest_nanoseconds = state->oldest;
     peer->is_away = state->failure != NULL;
+    peer->has_other_settings = state->has_other_settings;
     if (state->failure != NULL)
         peer->failure = (char *)state->failure;
     return peer;

@@ -15,6 +15,16 @@
 #define POLL_INTERVAL NS_PER_S /* of a peer that answers at once though it has nothing */
 
 static void
+log_conflict(const struct followed *peer, const struct error *err)
+{
+    log_at(peer->pursuit->options.log, LOG_ERROR,
+           "A cluster has other group settings than this one and is not followed. Make "
+           "clusterGroupMetadata the same in both files and restart the server whose file changed; "
+           "nothing that was not applied is lost.",
+           log_text("source-cluster", peer->cluster->name), log_error(err));
+}
+
+static void
 note_failure(struct followed *peer, const struct error *err)
 {
     const struct pursuit_options *options = &peer->pursuit->options;
@@ -24,11 +34,14 @@ note_failure(struct followed *peer, const struct error *err)
     if (is_refused && !peer->is_refused)
         log_warn(options->log, PEER_REFUSES, log_text("source-cluster", peer->cluster->name),
                  log_error(err));
+    else if (peer->agreement.is_broken && !peer->has_told_conflict)
+        log_conflict(peer, err);
     else if (!peer->is_away)
         log_warn(options->log, options->fails, log_text("source-cluster", peer->cluster->name),
                  log_error(err));
     peer->is_away = true;
     peer->is_refused = is_refused;
+    peer->has_told_conflict = peer->agreement.is_broken;
     snprintf(peer->failure, sizeof peer->failure, "%s", err->message);
 }
 
@@ -40,6 +53,7 @@ note_success(struct followed *peer)
         log_info(options->log, options->goes_on, log_text("source-cluster", peer->cluster->name));
     peer->is_away = false;
     peer->is_refused = false;
+    peer->has_told_conflict = false;
     peer->heard = clock_wall();
     peer->pause = PAUSE_MIN;
 }
@@ -62,6 +76,7 @@ follow_peer(void *argument)
     struct pursuit *pursuit = peer->pursuit;
     while (!pursuit->is_stopping) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
+        peer->agreement.is_broken = false;
         struct error *err = pursuit->options.round(peer, arena);
         if (pursuit->is_stopping)
             break;
@@ -134,6 +149,7 @@ pursuit_free(struct pursuit *pursuit)
     while (!list_is_empty(&pursuit->peers)) {
         struct followed *peer = list_entry(list_pop_front(&pursuit->peers), struct followed, node);
         struct grpc_client *client = peer->client;
+        agreement_free(&peer->agreement);
         pursuit->options.drop(peer);
         grpc_client_free(client);
     }

@@ -3,7 +3,8 @@
  *
  * One fiber per enabled peer that has an address goes round and round: a round asks the peer and
  * applies what came. A round that fails is tried again after a pause that grows, and the log says
- * once that it began to fail and once that it goes on. */
+ * once that it began to fail and once that it goes on. A peer whose settings of the group are
+ * others is not followed until they are the same. */
 #ifndef CADENZA_REPLICATION_PURSUIT_H
 #define CADENZA_REPLICATION_PURSUIT_H
 
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "fiber/sync.h"
+#include "replication/agreement.h"
 #include "replication/peer.h"
 
 /* One peer: the first member of what the follower keeps of it. */
@@ -20,9 +22,11 @@ struct followed {
     const struct cluster *cluster;
     struct grpc_client *client;
     struct fiber *fiber;
-    bool is_away;              /* the last round failed */
-    bool is_refused;           /* because it wants another token */
-    char failure[256];         /* why it failed */
+    bool is_away;      /* the last round failed */
+    bool is_refused;   /* because it wants another token */
+    char failure[512]; /* why it failed */
+    struct agreement agreement;
+    bool has_told_conflict;    /* the log says that its settings are others */
     int64_t heard;             /* when a round last succeeded, by the wall clock; 0: none has */
     int64_t pause;             /* until the next try */
     uint64_t rounds;           /* that have ended, well or not */

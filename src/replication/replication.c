@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "replication/agreement.h"
 #include "replication/inside.h"
 
 #define ADMIN_PATH(name) "/uber.cadence.admin.v1.AdminAPI/" name
@@ -40,6 +41,8 @@ replication_new(const struct replication_options *options)
     check(options->domains != NULL && options->group != NULL);
     struct replication *replication = memory_zalloc(1, sizeof *replication);
     replication->options = *options;
+    replication->arena = arena_new(0);
+    replication->settings = agreement_tell(options->group, replication->arena);
     return replication;
 }
 
@@ -59,6 +62,7 @@ replication_drain(struct replication *replication)
 void
 replication_free(struct replication *replication)
 {
+    arena_free(replication->arena);
     memory_free(replication);
 }
 

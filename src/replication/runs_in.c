@@ -14,6 +14,7 @@
 #include "route/route.h"
 #include "rpc/client.h"
 #include "wire/message.h"
+#include "wire/presence.h"
 
 #define PATH         "/uber.cadence.admin.v1.AdminAPI/GetReplicationMessages"
 #define DLQ_PATH     "/uber.cadence.admin.v1.AdminAPI/GetDLQReplicationMessages"
@@ -133,6 +134,9 @@ peer_round(struct followed *followed, struct arena *arena)
     struct error *err = rpc_client_call(peer->base.client, PATH, &request->base, kept,
                                         ADMIN_TYPE(get_replication_messages_response), &response);
     fiber_set_deadline(NEVER);
+    if (err == NULL)
+        err = agreement_check(&peer->base.agreement, peer->in->options.group, peer->base.cluster,
+                              presence_read_bytes(response->group_settings), kept);
     if (err != NULL) {
         err = error_wrap(error_copy(arena, err), "asking cluster %s", peer->base.cluster->name);
         arena_free(kept);
@@ -348,6 +352,7 @@ list_here(void *argument)
         *state = (struct peer_state){
             .cluster = peer->base.cluster,
             .failure = peer->base.is_away ? arena_text(arena, peer->base.failure) : NULL,
+            .has_other_settings = peer->base.is_away && peer->base.has_told_conflict,
             .heard = peer->base.heard};
         state->waiting = applier_waiting(peer->applier, arena, &state->oldest);
     }

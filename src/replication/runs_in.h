@@ -58,10 +58,11 @@ must_use struct error *runs_in_hydrate(struct runs_in *in, const char *source,
 /* How it goes with a peer. */
 struct peer_state {
     const struct cluster *cluster;
-    const char *failure; /* of the last call; NULL: it succeeded, or there was none yet */
-    int64_t heard;       /* when one last succeeded, by the wall clock; 0: none has */
-    size_t waiting;      /* messages that it sent and that are not applied */
-    int64_t oldest;      /* when the oldest of them happened, by its clock; 0: none */
+    const char *failure;     /* of the last call; NULL: it succeeded, or there was none yet */
+    bool has_other_settings; /* that is why: its group settings contradict ours */
+    int64_t heard;           /* when one last succeeded, by the wall clock; 0: none has */
+    size_t waiting;          /* messages that it sent and that are not applied */
+    int64_t oldest;          /* when the oldest of them happened, by its clock; 0: none */
 };
 /* All that are followed. */
 must_use struct error *runs_in_list(struct runs_in *in, struct arena *arena,

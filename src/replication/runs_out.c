@@ -269,8 +269,10 @@ answer(struct rpc_call *call, struct poll *poll)
         if (is_told(poll, &beyond->page))
             add_entry(&pieces, &beyond->page, beyond->number, call->arena);
     }
-    ((ADMIN(GetReplicationMessagesResponse) *)call->response)->shard_count =
-        (int32_t)engine_shard_count(poll->replication->options.engine);
+    ADMIN(GetReplicationMessagesResponse) *response =
+        (ADMIN(GetReplicationMessagesResponse) *)call->response;
+    response->shard_count = (int32_t)engine_shard_count(poll->replication->options.engine);
+    response->group_settings = presence_make_bytes(poll->replication->settings);
     call->pieces = pieces.list.items;
     call->piece_count = pieces.list.count;
     call->release = free_parts;

@@ -284,6 +284,7 @@ open_server(struct process *process)
 {
     struct server_options options = {
         .config = process->config,
+        .config_file = process->config_file,
         .dynamic = process->dynamic,
         .store = process->store,
         .store_port = {.backup = backup_store, .damage = tell_damage, .context = process},

@@ -438,11 +438,11 @@ static struct error *
 open_parts(struct server *server, struct arena *arena)
 {
     struct archive_settings settings[2];
+    bool has_file = server->options.config_file != NULL;
     struct error *err = cluster_group_load(server->options.config, server->arena, &server->group);
     if (err != NULL)
-        return error_wrap(error_copy(arena, err), "clusterGroupMetadata");
-    for (const char *const *warning = server->group->warnings; *warning != NULL; warning++)
-        log_warn(server->options.log, *warning);
+        return error_wrap(error_copy(arena, err), "%s%sclusterGroupMetadata",
+                          has_file ? server->options.config_file : "", has_file ? ": " : "");
     err = credentials_open(server->options.config, server->group, server->options.log, arena,
                            &server->credentials);
     if (err == NULL)

@@ -22,6 +22,7 @@ struct server;
 
 struct server_options {
     const struct config *config;
+    const char *config_file;          /* where it came from, for refusals; NULL: nowhere */
     struct dynamic *dynamic;          /* what is stored of them is put over it */
     struct store *store;              /* stays the caller's; to be closed after server_stop */
     struct api_store_port store_port; /* what operators may ask of it */

@@ -1,6 +1,7 @@
 """Groups of real processes: what is changed in one cluster is seen in the others, at once."""
 
 import contextlib
+import pathlib
 import statistics
 import sys
 import time
@@ -359,6 +360,78 @@ def test_the_real_command_line_registers_fails_over_and_describes(binary, folder
             text = cadence(cluster, "orders", "domain", "describe")
             assert "ActiveClusterName: cluster0" in text, text
         assert until_same([one, other], "orders").failover_version == 11
+
+
+# ---- files that do not fit ----
+
+
+def edited(cluster, *edits):
+    """The cluster's file with lines replaced; None takes one out."""
+    path = pathlib.Path(cluster.flags[cluster.flags.index("--config") + 1])
+    text = path.read_text()
+    for old, new in edits:
+        assert old in text, (old, text)
+        text = text.replace(old, new, 1)
+    path.write_text(text)
+    return path
+
+
+def test_a_file_with_a_fault_is_refused_at_the_start_by_file_and_key(binary, folder):
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    own = "    cluster0:\n      enabled: true\n"
+    address = f"      rpcAddress: 127.0.0.1:{ports[1][0]}\n"
+    for number, (edit, key, advice) in enumerate(
+        (
+            ((address, ""), "cluster1.rpcAddress is not set", "give host:port"),
+            (
+                (own, own.replace("true", "false")),
+                "cluster0.enabled is false",
+                "set it to true",
+            ),
+            (
+                (own, own + "      region: us-west\n"),
+                "cluster0.region is 'us-west', which is not under clusterGroupMetadata.regions",
+                "add it there",
+            ),
+        )
+    ):
+        cluster = Cluster(binary, folder, 0, ports)
+        path = edited(cluster, edit)
+        data = str(folder / f"data{number}")
+        code, out, err = support.run(binary, "server", "--config", str(path), "--data", data)
+        said = out + err
+        assert code == 1, (code, out, err)
+        assert str(path) in said and f"clusterGroup.{key}" in said and advice in said, said
+
+
+def test_members_with_other_numbers_do_not_follow_each_other_and_say_both_values(binary, folder):
+    ports = [(support.free_port(), support.free_port()) for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        clusters = [Cluster(binary, folder, number, ports) for number in range(2)]
+        edited(clusters[1], ("failoverVersionIncrement: 10", "failoverVersionIncrement: 7"))
+        for cluster in clusters:
+            stack.enter_context(cluster)
+        register(clusters, "orders")
+
+        def findings(cluster):
+            return support.run(binary, "admin", "doctor", "--address", cluster.grpc)[1]
+
+        for number, values in ((0, "10 here and 7 in cluster1"), (1, "7 here and 10 in cluster0")):
+            support.wait_until(
+                lambda: f"failoverVersionIncrement is {values}" in findings(clusters[number]),
+                f"cluster{number} to say what differs",
+            )
+        assert "Make clusterGroupMetadata the same" in findings(clusters[0])
+        assert clusters[1].describe("orders") is None
+
+        # Once the file is right they go on where they were.
+        clusters[1].stop()
+        edited(clusters[1], ("failoverVersionIncrement: 7", "failoverVersionIncrement: 10"))
+        stack.enter_context(clusters[1])
+        until_same(clusters, "orders")
+        support.wait_until(
+            lambda: "clusterGroupMetadata" not in findings(clusters[0]), "doctor to find nothing"
+        )
 
 
 if __name__ == "__main__":
