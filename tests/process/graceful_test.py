@@ -12,9 +12,11 @@ import sys
 import threading
 import time
 
+from cadence.api.v1 import domain_pb2
 from cadence.api.v1 import service_domain_pb2 as domain_api
 from google.protobuf import duration_pb2, field_mask_pb2
 
+import doctor_test
 import group_test
 import replication_test
 import support
@@ -276,6 +278,66 @@ def test_a_failover_that_takes_its_time_is_watched_and_forced_to_its_end(binary,
         assert code == 0 and "orders moves to cluster0" in out, (code, out, err)
         assert "it was forced before" in out, out
         until_settled(clusters, 0)
+
+
+# ---- a server that is made up: how a failover ended comes late, or never ----
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    """A field of our own, which the client's messages do not have."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def move_of(is_ours):
+    """The domain while it moves, and when that is over."""
+    domain = domain_pb2.Domain(
+        id="id", name=DOMAIN, active_cluster_name="cluster0", failover_version=1
+    ).SerializeToString()
+    info = domain_pb2.FailoverInfo(failover_version=1, completed_shard_count=3, pending_shards=[7])
+    shards = field(1, "cluster1") + field(2, 4) + field(3, 3)
+    moves = field(1010, field(2, 1) + field(3, shards)) if is_ours else b""
+    return domain + field(17, info.SerializeToString() + moves), domain
+
+
+def history_of(outcome):
+    to = domain_pb2.ActiveClusterInfo(active_cluster_name="cluster0", failover_version=1)
+    event = domain_api.FailoverEvent(id="e", cluster_failovers=[{"to_cluster": to}])
+    return field(1, event.SerializeToString() + outcome)
+
+
+def watch_made_up(binary, is_ours):
+    shards = field(7, field(1, "cluster1") + field(2, 4) + field(3, 3))
+    outcome = field(1010, field(2, "forced") + field(6, "cluster1 shard 3: missing") + shards)
+    looks, histories = list(move_of(is_ours)), [b"", b"", b"", outcome if is_ours else b""]
+
+    def next_of(answers):
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    answers = {
+        "DescribeDomain": lambda: field(1, next_of(looks)),
+        "ListFailoverHistory": lambda: history_of(next_of(histories)),
+    }
+    with doctor_test.MadeUp(answers) as server:
+        return cadenza(binary, server, "domain", "failover", "--watch")
+
+
+def test_how_a_failover_ended_is_waited_for_and_else_said_to_be_unknown(binary, folder):
+    code, out, err = watch_made_up(binary, True)
+    assert code == 0 and "it was forced before all shards had handed over" in out, (code, out, err)
+    assert "handed over: 3 of 4 shards of cluster1" in out and "successfully" not in out, out
+    code, out, err = watch_made_up(binary, False)
+    assert code == 0 and "successfully" not in out, (code, out, err)
+    assert "is not known" in out and "(last seen: 3 of 4 shards)" in out, out
 
 
 def test_the_command_line_says_what_moved_and_what_was_there_already(binary, folder):
