@@ -50,6 +50,96 @@ TEST(liar_script, a_batch_that_is_wrong_is_parked_and_the_stream_goes_on, "E-025
     script_play(2, 0, play_poison);
 }
 
+/* An event of a decision, which has no time. */
+static API(HistoryEvent) *
+timeless(struct script *script, int64_t event_id, int kind)
+{
+    API(HistoryEvent) *event = message_new(script->arena, API_TYPE(history_event));
+    event->event_id = event->task_id = event_id;
+    event->version = 1;
+    event->attributes_case = (API(HistoryEvent__AttributesCase))kind;
+    return event;
+}
+
+static API(HistoryEvent) *
+lie_scheduled(struct script *script, int64_t event_id)
+{
+    API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_SCHEDULED));
+    event->decision_task_scheduled_event_attributes =
+        message_new(script->arena, API_TYPE(decision_task_scheduled_event_attributes));
+    event->decision_task_scheduled_event_attributes->task_list =
+        message_new(script->arena, API_TYPE(task_list));
+    event->decision_task_scheduled_event_attributes->task_list->name = SCRIPT_LIST;
+    return event;
+}
+
+static API(HistoryEvent) *
+lie_started(struct script *script, int64_t event_id, int64_t schedule_id)
+{
+    API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_STARTED));
+    event->decision_task_started_event_attributes =
+        message_new(script->arena, API_TYPE(decision_task_started_event_attributes));
+    event->decision_task_started_event_attributes->scheduled_event_id = schedule_id;
+    return event;
+}
+
+static API(HistoryEvent) *
+lie_completed(struct script *script, int64_t event_id, int64_t schedule_id, int64_t started_id)
+{
+    API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_COMPLETED));
+    event->decision_task_completed_event_attributes =
+        message_new(script->arena, API_TYPE(decision_task_completed_event_attributes));
+    event->decision_task_completed_event_attributes->scheduled_event_id = schedule_id;
+    event->decision_task_completed_event_attributes->started_event_id = started_id;
+    return event;
+}
+
+static API(HistoryEvent) *
+lie_unstarted(struct script *script, int64_t event_id, int64_t schedule_id)
+{
+    API(HistoryEvent) *event = timeless(script, event_id, EVENT(DECISION_TASK_TIMED_OUT));
+    event->decision_task_timed_out_event_attributes =
+        message_new(script->arena, API_TYPE(decision_task_timed_out_event_attributes));
+    event->decision_task_timed_out_event_attributes->scheduled_event_id = schedule_id;
+    event->decision_task_timed_out_event_attributes->timeout_type =
+        API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START);
+    return event;
+}
+
+/* What Cadence applies is applied: events without a time, a started decision that was never
+ * started, the end of a decision while another one is pending, or none. What cannot be, is not. */
+static void
+play_odd(struct script *script)
+{
+    struct liar liar = {0};
+    API(HistoryEvent) *odd[] = {lie_start(script, 1),           lie_scheduled(script, 2),
+                                lie_started(script, 3, 2),      lie_unstarted(script, 4, 2),
+                                lie_scheduled(script, 5),       lie_started(script, 6, 5),
+                                lie_completed(script, 7, 2, 3), lie_completed(script, 8, 5, 6)};
+    API(HistoryEvent) *wrong[] = {lie_started(script, 9, 2)};
+    odd[0]->event_time = NULL;
+    liar.tasks[0] = lie(script, 7, odd, array_length(odd));
+    liar.tasks[1] = lie(script, 8, wrong, 1);
+    liar.count = 2;
+    liar_begin(script, &liar);
+    liar_await(script, &liar, 8, 400 * NS_PER_S);
+    API(History) *history = script_history(script, 1, "w", UNKNOWN_RUN);
+    EXPECT(history != NULL);
+    EXPECT_EQ(history->n_events, array_length(odd));
+    for (size_t i = 0; i < history->n_events; i++)
+        EXPECT(history->events[i]->event_time == NULL); /* as it was told */
+    ADMIN(ReadDLQMessagesResponse) *read = letters_read(script, 10, (ProtobufCBinaryData){0});
+    EXPECT_EQ(read->n_replication_tasks, 1);
+    EXPECT_EQ(read->replication_tasks_info[0]->first_event_id, 9);
+    script_failover(script, 1); /* who goes on with it finds that its time was long ago */
+    active_expect_closed(script, 1, "w", UNKNOWN_RUN, CLOSE(TIMED_OUT));
+}
+
+TEST(liar_script, what_cadence_applies_is_applied_though_it_is_odd)
+{
+    script_play(2, 0, play_odd);
+}
+
 /* A gap that the source cannot fill any more: the run is gone there. */
 static void
 play_gone(struct script *script)

@@ -130,14 +130,18 @@ run_decision_is_elsewhere(const struct run *run)
            !is_on_own_list(run->core);
 }
 
-/* The decision that an event is about goes. */
+/* The decision that an event is about goes. A history that was written elsewhere may end one that
+ * is not pending (fits.c): then whichever is goes. */
 static void
 end_decision(struct mutation *mutation, int64_t schedule_id)
 {
     STORED(RunRecord) *core = mutation_core(mutation);
+    if (core->decision == NULL && mutation->is_foreign)
+        return;
     check(core->decision != NULL);
-    check_that(core->decision->schedule_id == schedule_id, "decision %lld ends, %lld is pending",
-               (long long)schedule_id, (long long)core->decision->schedule_id);
+    check_that(core->decision->schedule_id == schedule_id || mutation->is_foreign,
+               "decision %lld ends, %lld is pending", (long long)schedule_id,
+               (long long)core->decision->schedule_id);
     mutation_drop_transfer(mutation, core->decision->row);
     core->decision = NULL;
 }
@@ -148,14 +152,20 @@ apply_decision_completed(struct mutation *mutation, const API(HistoryEvent) *eve
     const API(DecisionTaskCompletedEventAttributes) *completed =
         event->decision_task_completed_event_attributes;
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(run_has_started_decision(mutation->run));
-    check(core->decision->started_id == completed->started_event_id);
+    check(mutation->is_foreign || (run_has_started_decision(mutation->run) &&
+                                   core->decision->started_id == completed->started_event_id));
     end_decision(mutation, completed->scheduled_event_id);
     core->decision_attempt = 0;
     core->previous_started_event_id = completed->started_event_id;
     core->execution_context = presence_make_bytes(
         run_keep_bytes(mutation->run, presence_read_bytes(completed->execution_context)));
     reset_points_add(mutation, event);
+}
+
+static int32_t
+attempt_of(const STORED(RunRecord) *core)
+{
+    return core->decision != NULL ? core->decision->attempt : core->decision_attempt;
 }
 
 void
@@ -175,8 +185,8 @@ apply_decision_failed(struct mutation *mutation, const API(HistoryEvent) *event)
     const API(DecisionTaskFailedEventAttributes) *failed =
         event->decision_task_failed_event_attributes;
     STORED(RunRecord) *core = mutation_core(mutation);
-    check(run_has_started_decision(mutation->run));
-    int32_t attempt = core->decision->attempt + 1;
+    check(mutation->is_foreign || run_has_started_decision(mutation->run));
+    int32_t attempt = attempt_of(core) + 1;
     end_decision(mutation, failed->scheduled_event_id);
     mutation_clear_sticky(mutation); /* a worker that fails is not trusted to remember the run */
     /* A reset does not count. One that was closed by a failover does not either, once it is
@@ -200,9 +210,9 @@ apply_decision_timed_out(struct mutation *mutation, const API(HistoryEvent) *eve
                     API_VALUE(DECISION_TASK_TIMED_OUT_CAUSE__DECISION_TASK_TIMED_OUT_CAUSE_RESET);
     /* That nobody polls a sticky list says nothing about the decision. */
     bool is_innocent = is_reset || (is_unstarted && core->sticky_task_list != NULL);
-    check(core->decision != NULL);
-    check(is_unstarted != run_has_started_decision(mutation->run));
-    int32_t attempt = core->decision->attempt + 1;
+    check(mutation->is_foreign ||
+          (core->decision != NULL && is_unstarted != run_has_started_decision(mutation->run)));
+    int32_t attempt = attempt_of(core) + 1;
     end_decision(mutation, timed_out->scheduled_event_id);
     mutation_clear_sticky(mutation);
     core->decision_attempt = is_innocent ? 0 : attempt;

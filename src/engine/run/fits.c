@@ -65,21 +65,27 @@ fits_decision_scheduled(const struct run *run, const API(HistoryEvent) *event)
     return event->decision_task_scheduled_event_attributes->task_list == NULL ? HALF : NULL;
 }
 
-/* The decision that is pending is this one, and started or not. */
-static const char *
-fits_decision(const struct run *run, int64_t schedule_id, bool is_started)
-{
-    const STORED(PendingDecision) *decision = run->core->decision;
-    bool fits = decision != NULL && decision->schedule_id == schedule_id &&
-                is_started == run_has_started_decision(run);
-    return fits ? NULL : "another decision is pending, or none";
-}
-
 static const char *
 fits_decision_started(const struct run *run, const API(HistoryEvent) *event)
 {
-    return fits_decision(run, event->decision_task_started_event_attributes->scheduled_event_id,
-                         false);
+    const STORED(PendingDecision) *decision = run->core->decision;
+    int64_t schedule_id = event->decision_task_started_event_attributes->scheduled_event_id;
+    bool fits =
+        decision != NULL && decision->schedule_id == schedule_id && !run_has_started_decision(run);
+    return fits ? NULL : "another decision is pending, or none";
+}
+
+/* The end of a decision ends whichever is pending, as in Cadence: a cluster may have written one
+ * that the others never saw begin. But there must have been decisions, and ids must be of the past.
+ */
+static const char *
+fits_decision_ended(const struct run *run, const API(HistoryEvent) *event, int64_t schedule_id,
+                    int64_t started_id)
+{
+    if (run->core->state == RUN_CREATED)
+        return "no decision was scheduled yet";
+    bool is_past = schedule_id > 0 && schedule_id < event->event_id && started_id < event->event_id;
+    return is_past ? NULL : "it ends a decision that is yet to come";
 }
 
 static const char *
@@ -87,17 +93,18 @@ fits_decision_completed(const struct run *run, const API(HistoryEvent) *event)
 {
     const API(DecisionTaskCompletedEventAttributes) *completed =
         event->decision_task_completed_event_attributes;
-    const char *misfit = fits_decision(run, completed->scheduled_event_id, true);
-    if (misfit == NULL && run->core->decision->started_id != completed->started_event_id)
-        return "the decision was started by another event";
-    return misfit;
+    if (completed->started_event_id <= completed->scheduled_event_id)
+        return "the decision was started before it was scheduled";
+    return fits_decision_ended(run, event, completed->scheduled_event_id,
+                               completed->started_event_id);
 }
 
 static const char *
 fits_decision_failed(const struct run *run, const API(HistoryEvent) *event)
 {
-    return fits_decision(run, event->decision_task_failed_event_attributes->scheduled_event_id,
-                         true);
+    const API(DecisionTaskFailedEventAttributes) *failed =
+        event->decision_task_failed_event_attributes;
+    return fits_decision_ended(run, event, failed->scheduled_event_id, failed->started_event_id);
 }
 
 static const char *
@@ -105,9 +112,8 @@ fits_decision_timed_out(const struct run *run, const API(HistoryEvent) *event)
 {
     const API(DecisionTaskTimedOutEventAttributes) *timed_out =
         event->decision_task_timed_out_event_attributes;
-    bool is_unstarted =
-        timed_out->timeout_type == API_VALUE(TIMEOUT_TYPE__TIMEOUT_TYPE_SCHEDULE_TO_START);
-    return fits_decision(run, timed_out->scheduled_event_id, !is_unstarted);
+    return fits_decision_ended(run, event, timed_out->scheduled_event_id,
+                               timed_out->started_event_id);
 }
 
 /* ---- activities and timers ---- */
@@ -316,8 +322,8 @@ run_find_misplaced(const struct run *run, const API(HistoryEvent) *event)
         return "it is not the next event";
     if (version_falls(core, event->version))
         return "its version is lower than that of the event before it";
-    if (event->event_time == NULL || !is_moment(event->event_time) || event_time(event) == 0)
-        return "it has no time";
+    if (!is_moment(event->event_time))
+        return "its time cannot be";
     if (kind != EVENT_KIND(WORKFLOW_EXECUTION_STARTED) && !run_is_open(run))
         return core->state == 0 ? "the run has not begun" : "the run is closed";
     return NULL;

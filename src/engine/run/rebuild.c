@@ -110,6 +110,19 @@ rebuild_store_ended(const struct rebuild *rebuild)
         memcpy(run->core->ended, rebuild->ended.items, count * sizeof run->core->ended[0]);
 }
 
+/* The event as it is applied. One without a time stays so in the history, and is taken to have
+ * happened with the one before it; the first one, as Cadence has it, when time began. */
+static const API(HistoryEvent) *
+with_time(const struct rebuild *rebuild, const API(HistoryEvent) *event, API(HistoryEvent) *timed)
+{
+    int64_t last = rebuild->run->core->last_event_time;
+    if (timestamp_nanoseconds(event->event_time) > 0)
+        return event;
+    *timed = *event;
+    timed->event_time = presence_make_timestamp(rebuild->arena, last > 0 ? last : 1);
+    return timed;
+}
+
 void
 rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEvent) *event)
 {
@@ -119,15 +132,17 @@ rebuild_apply(struct rebuild *rebuild, struct mutation *mutation, API(HistoryEve
                (long long)core->next_event_id, misfit);
     if (event_closes_run(event->attributes_case) && run_has_started_decision(rebuild->run))
         core->decision = NULL; /* other clusters may not write down that it ended */
-    rebuild->facts.now = event_time(event);
+    API(HistoryEvent) timed;
+    const API(HistoryEvent) *applied = with_time(rebuild, event, &timed);
+    rebuild->facts.now = event_time(applied);
     rebuild->facts.event_version = event->version;
     core->next_event_id++;
-    core->last_event_time = event_time(event);
+    core->last_event_time = event_time(applied);
     core->last_event_task_id = event->task_id;
     vector_push_in(&mutation->events, mutation->arena, event);
     end_namesake(rebuild, mutation, event);
     if (!is_of_the_past(rebuild, event))
-        run_apply(mutation, event);
+        run_apply(mutation, applied);
     if (event_closes_run(event->attributes_case)) {
         core->close_batch_event_id = mutation_first_event_id(mutation);
         rebuild->ended.count = 0; /* their ends were dropped */
