@@ -84,7 +84,7 @@ int attribute_wire_type(const struct attribute *attribute);
 must_use bool attribute_type_parse(struct slice text, enum attribute_type *type);
 
 /* The values of a custom attribute out of its JSON bytes: one, or each of a list; null is none.
- * Times are cut to whole ms, those outside 64 bits of ns to the nearest one inside. Errors:
+ * Times outside 64 bits of ns are cut to the nearest one inside. Errors:
  * ERR_BAD_REQUEST in Cadence's words when it is no value of the type. */
 must_use struct error *attribute_read(const struct attribute *attribute, struct slice json,
                                       struct arena *arena, struct attribute_value **values,

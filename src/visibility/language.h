@@ -69,7 +69,7 @@ struct query_node *query_resolve_place(struct query_reader *reader, enum query_o
 struct query_node *query_join(struct arena *arena, enum query_node_kind kind,
                               struct query_node **children, size_t count);
 struct query_node *query_negate(struct arena *arena, struct query_node *child);
-/* Comparisons of typed values, whole milliseconds included. */
+/* Comparisons of typed values, whole milliseconds of time columns included. */
 struct query_node *query_compare(struct arena *arena, const struct attribute *attribute,
                                  enum query_operator comparison, struct attribute_value value);
 

@@ -201,11 +201,10 @@ query_compare(struct arena *arena, const struct attribute *attribute,
               enum query_operator comparison, struct attribute_value value)
 {
     bool is_missing = comparison == QUERY_MISSING || comparison == QUERY_NOT_MISSING;
-    if (attribute->type != ATTRIBUTE_DATETIME || is_missing)
+    if (attribute->type != ATTRIBUTE_DATETIME || is_missing || attribute->column == COLUMN_NONE)
         return compare_plainly(arena, attribute, comparison, value);
     value.integer = attribute_floor_time(value.integer);
-    return attribute->column != COLUMN_NONE ? compare_times(arena, attribute, comparison, value)
-                                            : compare_plainly(arena, attribute, comparison, value);
+    return compare_times(arena, attribute, comparison, value);
 }
 
 /* --- a comparison --------------------------------------------------------------------------- */

@@ -132,7 +132,7 @@ static const struct sample_value values[] = {
     {"CustomBoolField", "true", "true"},
     {"CustomBoolField", "false", "'False'"},
     {"CustomBoolField", "[true, false]", "true"},
-    {"CustomDatetimeField", "\"1970-01-01T00:00:00.0012Z\"", "'1970-01-01T00:00:00.001Z'"},
+    {"CustomDatetimeField", "\"1970-01-01T00:00:00.0012Z\"", "'1970-01-01T00:00:00.0012Z'"},
     {"CustomDatetimeField", "\"2026-11-15T12:00:00+05:30\"", "'2026-11-15T06:30:00Z'"},
     {"CustomDatetimeField", "\"0001-01-01T00:00:00Z\"", "0"},
     {"BinaryChecksums", "[\"binary-v1\", \"binary-v2\"]", "'binary-v1'"},

@@ -52,10 +52,7 @@ read_time(const json_t *json, struct attribute_value *value)
     if (!json_is_string(json))
         return false;
     struct slice text = slice_of(json_string_value(json), json_string_length(json));
-    if (!attribute_parse_time(text, &value->integer))
-        return false;
-    value->integer = attribute_floor_time(value->integer);
-    return true;
+    return attribute_parse_time(text, &value->integer);
 }
 
 static bool
