@@ -47,9 +47,9 @@ def make_token(private, **claims):
     return head + "." + letters(signature.stdout)
 
 
-def start_server(binary, folder):
+def start_server(binary, folder, more=""):
     config = folder / "config.yaml"
-    config.write_text(CONFIG.format(folder=folder))
+    config.write_text(CONFIG.format(folder=folder).replace("enable: true", f"enable: true{more}"))
     return support.Server(binary, folder / "data", "--config", str(config))
 
 
@@ -103,6 +103,20 @@ def test_our_own_command_line_makes_a_token_from_a_key(binary, folder):
         public = str(folder / "public.pem")
         code, out, err = support.run(binary, *count, "--jwt-private-key", public, env={})
         assert code == 2 and "is no private RSA key" in err, (code, out, err)
+
+
+def test_names_of_domains_are_listed_without_a_token_only_if_the_config_says_so(binary, folder):
+    private = make_keys(folder)
+    register = ["domain", "register", "--global_domain", "false", "--domain_data", "SECRET=word"]
+    with start_server(binary, folder) as server:
+        allowed(server, "orders", "--jwt-private-key", str(private), *register)
+        code, out, err = support.run(binary, "domain", "list", "--address", server.grpc, env={})
+        assert code == 1 and "Request unauthorized" in err, (code, out, err)
+    with start_server(binary, folder, more="\n    showDomainNames: true") as server:
+        words = ["domain", "list", "--address", server.grpc, "--format", "json"]
+        code, out, err = support.run(binary, *words, env={})
+        assert code == 0 and "orders" in out and "word" not in out, (code, out, err)
+        refused(server, "orders", "domain", "describe")
 
 
 def test_a_server_without_a_key_does_not_start(binary, folder):
