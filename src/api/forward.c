@@ -623,35 +623,65 @@ may_forward(const struct rpc_call *call, const struct subject *subject, bool *is
 }
 
 static struct error *
-serve(struct rpc_call *call, const struct subject *subject, const struct serving *serving)
+ask(struct rpc_call *call, const struct serving *serving, const char *domain, const char *cluster)
+{
+    bool is_here = strcmp(cluster, api_of(call)->options.group->current->name) == 0;
+    return is_here ? serving->handle(call) : forward(call, serving->message, domain, cluster);
+}
+
+static struct error *
+serve(struct rpc_call *call, const struct subject *subject, const struct hold_subject *known,
+      const struct serving *serving, const char **told)
 {
     const char *here = api_of(call)->options.group->current->name;
     struct hold_subject found;
     bool is_forced;
+    *told = NULL;
     if (!may_forward(call, subject, &is_forced))
         return serving->handle(call);
-    find_active(call, subject, &found);
+    if (known == NULL)
+        find_active(call, subject, &found);
+    else
+        found = *known;
     const char *asked = found.status == ACTIVE_ELSEWHERE ? found.cluster_name : here;
     if (!is_forced && !is_in_reach(call, subject, asked))
         return serving->handle(call);
     if (found.is_outside)
         return serve_outside(call, serving, &found);
-    struct error *err = strcmp(asked, here) == 0
-                            ? serving->handle(call)
-                            : forward(call, serving->message, found.domain_name, asked);
-    const char *other = forward_told_active(call, err, asked);
-    if (other == NULL)
-        return err;
-    mark("call_forwarded_again");
-    return strcmp(other, here) == 0 ? serving->handle(call)
-                                    : forward(call, serving->message, found.domain_name, other);
+    struct error *err = ask(call, serving, found.domain_name, asked);
+    *told = forward_told_active(call, err, asked);
+    return err;
 }
 
 struct error *
-forward_serve(struct rpc_call *call, const struct serving *serving)
+forward_serve(struct rpc_call *call, const struct hold_subject *known,
+              const struct serving *serving, const char **told)
 {
     struct subject subject;
-    return find_subject(call, &subject) ? serve(call, &subject, serving) : serving->handle(call);
+    *told = NULL;
+    return find_subject(call, &subject) ? serve(call, &subject, known, serving, told)
+                                        : serving->handle(call);
+}
+
+struct error *
+forward_follow(struct rpc_call *call, const struct serving *serving, const char *told)
+{
+    struct subject subject;
+    mark("call_forwarded_again");
+    if (!find_subject(call, &subject))
+        return serving->handle(call);
+    return ask(call, serving, arena_text(call->arena, subject.domain->name), told);
+}
+
+static struct hold_glance
+glance_at(const struct rpc_call *call, const struct subject *subject)
+{
+    struct run_key key = subject_run(subject);
+    bool is_forced;
+    return (struct hold_glance){.may_drain = hold_is_draining(subject->domain),
+                                .may_forward = may_forward(call, subject, &is_forced),
+                                .hash = map_hash(slice_text(key.workflow_id)) ^
+                                        map_hash(slice_text(key.domain_id))};
 }
 
 struct error *
@@ -669,7 +699,11 @@ api_serve(struct rpc_call *call, struct error *(*handle)(struct rpc_call *call))
     struct subject subject;
     if (method->reach == REACH_NEVER || !find_subject(call, &subject))
         return handle(call);
-    if (method->is_held && hold_is_enabled(api, subject.domain))
-        return hold_serve(call, hold_is_draining(subject.domain), &serving);
-    return serve(call, &subject, &serving);
+    if (method->is_held && hold_is_enabled(api, subject.domain)) {
+        struct hold_glance glance = glance_at(call, &subject);
+        return hold_serve(call, &glance, &serving);
+    }
+    const char *told;
+    struct error *err = serve(call, &subject, NULL, &serving, &told);
+    return told == NULL ? err : forward_follow(call, &serving, told);
 }

@@ -4,7 +4,9 @@
  * active has stopped, this one has not begun. A call that comes in between waits here, and is
  * carried out when the domain is active; its caller sees a slower answer. Calls about one workflow
  * id go in the order in which they came, one after the other, also those that come when the domain
- * is active and others still stand before them. The cluster that was active sends its calls here.
+ * is active and others still stand before them, here or in another cluster: the workflow may have
+ * moved meanwhile. The cluster that was active sends its calls here, and remembers those that it
+ * has sent until they are answered: what comes later does not pass them.
  *
  * Nothing of it is durable, and nothing was written for a call that waits: who loses its server
  * sees that it is unavailable, who waits too long, or finds too many others, is told to try again.
@@ -34,14 +36,19 @@ bool hold_is_enabled(const struct api *api, const struct domain *domain);
  * knows? `to_here`: one to this cluster. No yield. */
 bool hold_is_draining(const struct domain *domain);
 bool hold_is_draining_to_here(const struct api *api, const struct domain *domain);
-/* Answers the call, when its domain drains no more; `may_drain`: as far as this loop knows it does.
- * Yields. Errors: the handler's; ERR_SERVICE_BUSY (it may be tried again, nothing was written);
- * ERR_CANCELLED. */
+/* Answers the call, when its domain drains no more and what came before it to the same workflow is
+ * answered, if that waits or is in another cluster. Yields. Errors: the handler's; ERR_SERVICE_BUSY
+ * (it may be tried again, nothing was written); ERR_CANCELLED. */
+struct hold_glance {
+    bool may_drain;   /* the domain does, as far as this loop knows */
+    bool may_forward; /* the call goes to where its workflow is active */
+    uint64_t hash;    /* of its workflow */
+};
 struct serving {
     struct error *(*handle)(struct rpc_call *call); /* if it is answered here */
     struct slice message;                           /* what is sent on if it is not */
 };
-must_use struct error *hold_serve(struct rpc_call *call, bool may_drain,
+must_use struct error *hold_serve(struct rpc_call *call, const struct hold_glance *glance,
                                   const struct serving *serving);
 
 /* On the calling loop: who waits here goes, with an error. No yield. */
@@ -54,8 +61,14 @@ void hold_close_here(struct api *api);
 /* What the call is about; false: nothing that could wait. Yields if workflows of the domain are
  * active in several clusters. */
 must_use bool forward_find_subject(struct rpc_call *call, struct hold_subject *subject);
-/* Has it answered here, or where the workflow is active. Yields. */
-must_use struct error *forward_serve(struct rpc_call *call, const struct serving *serving);
+/* Has it answered here, or where the workflow is active. `known`: what it is about, found just now;
+ * NULL: not known. *told: it was refused, and this is where the workflow is active instead; NULL:
+ * nothing of the kind. Yields. */
+must_use struct error *forward_serve(struct rpc_call *call, const struct hold_subject *known,
+                                     const struct serving *serving, const char **told);
+/* Then: has it answered there. Yields. */
+must_use struct error *forward_follow(struct rpc_call *call, const struct serving *serving,
+                                      const char *told);
 /* The cluster that a refusal says is active; NULL: it was no such refusal, or says nothing new. */
 const char *forward_told_active(struct rpc_call *call, const struct error *err, const char *asked);
 

@@ -7,6 +7,8 @@
 #include "fiber/sync.h"
 
 /* What belongs to one loop of the process. */
+#define HOLD_BUCKETS 1024
+
 struct api_loop {
     struct list parked;         /* struct parked: calls that wait here */
     struct latch open;          /* as many */
@@ -20,7 +22,9 @@ struct api_loop {
 struct api {
     struct api_options options;
     atomic_bool is_draining;
-    atomic_size_t held;     /* calls that wait for the end of a graceful failover, or just did */
+    /* Calls that wait for the end of a graceful failover, or just did, and those that were sent to
+     * other clusters, by hash of their workflow (hold.h). */
+    atomic_uint held[HOLD_BUCKETS];
     struct api_loop *loops; /* one each */
     unsigned loop_count;
     struct quotas *quotas;
