@@ -12,7 +12,7 @@
 #define EVENT(name)      API_VALUE(HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES)
 #define RUNS_API(method) "/cadenza.admin.v1.RunsAPI/" method
 #define LOST_MAX         500
-#define WAIT_MAX         (60 * NS_PER_S)
+#define WAIT_MAX         (120 * NS_PER_S) /* all workflows, two deciders, a slow disk: about 40 s */
 
 void
 ndc_add_run(struct ndc_found *found, const char *run_id)
