@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "fiber/clock.h"
 #include "fiber/fiber.h"
+#include "fiber/mark.h"
 #include "sim/entity_calls.h"
 #include "wire/message.h"
 
@@ -75,6 +76,10 @@ note_home(struct step *step, struct entity_ledger *entity, const struct entity_s
     int domain = domain_number(home->domain), cluster = cluster_number(home->cluster);
     if (domain < 0)
         return;
+    if (domain == ENTITY_GAINING && home->cluster[0] == '\0') { /* its runs stay where they are */
+        mark("entity_in_unknown_region");
+        return;
+    }
     if (cluster < 0 || sim_group_of_version(home->failover_version) != cluster) {
         verdict_violate(&load->verdict, "%s in %s is active in '%s' with version %lld", entity->key,
                         home->domain, home->cluster, (long long)home->failover_version);
@@ -233,6 +238,8 @@ register_domain(struct step *step, const char *name)
                                              .active_cluster = "cluster0",
                                              .attributes = attributes,
                                              .attribute_count = array_length(attributes)};
+    if (strcmp(name, domains[ENTITY_GAINING]) == 0)
+        registration.attribute_count--;
     step->call.host = 0;
     struct error *err = load_register(&step->call, &registration);
     return err == NULL || err->kind == ERR_DOMAIN_ALREADY_EXISTS;

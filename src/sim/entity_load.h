@@ -4,15 +4,17 @@
  * What is checked while the load runs, of what every cluster shows of every entity: neither the
  * version of its row nor that of its home in a domain goes back; whenever the home is another
  * cluster its version has risen; the version belongs to the cluster that is shown; and no version
- * of one entity in one domain is ever shown with two clusters, in whatever place. At the end: all
- * clusters show the same rows and homes, and rows are at least as new as what was acknowledged. The
- * ledger is the test's, outside of every host. */
+ * of one entity in one domain is ever shown with two clusters, in whatever place. One domain gets
+ * its last region while the load runs; before that no home is shown for entities that are there. At
+ * the end: all clusters show the same rows and homes, and rows are at least as new as what was
+ * acknowledged. The ledger is the test's, outside of every host. */
 #ifndef CADENZA_SIM_ENTITY_LOAD_H
 #define CADENZA_SIM_ENTITY_LOAD_H
 
 #include "sim/crew.h"
 
 #define ENTITY_DOMAINS  2
+#define ENTITY_GAINING  1 /* the domain that does not have the last region at first */
 #define ENTITY_KEYS     5
 #define ENTITY_REGIONS  3
 #define ENTITY_SEEN_MAX 4096 /* homes of one entity in one domain */

@@ -22,7 +22,8 @@
 static const struct marks wanted = {
     .usual = {"crash_while_serving", "clean_stop", "cut_between_clusters", "clusters_parted",
               "break_between_clusters", "domain_peer_failed", "entities_applied",
-              "entity_asked_of_primary", "shard_handled_entities", "domains_read_all"},
+              "entity_asked_of_primary", "shard_handled_entities", "domains_read_all",
+              "entity_in_unknown_region"},
 };
 
 /* Of all storms of a test together, except the trace. */
