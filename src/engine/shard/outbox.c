@@ -290,7 +290,8 @@ outbox_offer(struct tenure *tenure)
             transfer_hold(tenure, transfer);
             continue;
         }
-        transfer_count_homeless(tenure, transfer);
+        if (transfer->attribute_scope != NULL)
+            transfer_count_homeless(tenure, transfer);
         if (transfer->is_errand) {
             errands_add(tenure, transfer);
             continue;
@@ -347,7 +348,8 @@ outbox_offer_early(struct tenure *tenure, struct transfer *transfer)
         !transfer_is_active(tenure, transfer) ||
         !pace_take(tenure, task->run_domain_id, task->workflow_id))
         return;
-    transfer_count_homeless(tenure, transfer);
+    if (transfer->attribute_scope != NULL)
+        transfer_count_homeless(tenure, transfer);
     transfer->is_paced = true;
     list_remove(&transfer->node);
     transfer->state = TRANSFER_OFFERED; /* before: the list may say at once that it is done */
