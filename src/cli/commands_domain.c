@@ -26,7 +26,8 @@ const struct cli_command cli_domain_commands[] = {
         .aliases = "up u",
         .summary = "Changes what the flags name and leaves the rest. --active_cluster and\n"
                    "--active_clusters make other clusters active, as domain failover does; with\n"
-                   "--failover_type grace nothing is lost, and a line shows how far it is.",
+                   "--failover_type grace the old cluster hands over first, and a line shows how "
+                   "far it is.",
         .examples = "  cadenza domain update --domain orders --retention 14 --description 'all "
                     "orders'\n"
                     "  cadenza domain update --domain orders --add_bad_binary 5ad4 --reason 'lost "
@@ -50,8 +51,8 @@ const struct cli_command cli_domain_commands[] = {
         .aliases = "fo",
         .summary = "Makes another cluster active for a global domain. With --active_clusters: for "
                    "some of\nits cluster attributes. Any cluster of the group can be asked.\n"
-                   "With --failover_type grace the old cluster hands over first, so that nothing "
-                   "is lost;\na line shows how far it is, --watch alone that of one under way.",
+                   "With --failover_type grace the old cluster hands over first, shard by shard;\n"
+                   "a line shows how far it is, --watch alone that of one under way.",
         .examples =
             "  cadenza domain failover --domain orders --active_cluster cluster1\n"
             "  cadenza domain failover --domain orders --active_clusters region.oslo:cluster2\n"

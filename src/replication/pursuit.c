@@ -20,7 +20,7 @@ log_conflict(const struct followed *peer, const struct error *err)
     log_at(peer->pursuit->options.log, LOG_ERROR,
            "A cluster has other group settings than this one and is not followed. Make "
            "clusterGroupMetadata the same in both files and restart the server whose file changed; "
-           "nothing that was not applied is lost.",
+           "following goes on from where it stopped.",
            log_text("source-cluster", peer->cluster->name), log_error(err));
 }
 
