@@ -39,15 +39,25 @@ add_numbers(struct conflicts *conflicts, const char *what, int64_t here, int64_t
             arena_format(arena, "%lld", (long long)there));
 }
 
+/* The last step of a migration: in one file what was the second version is the first one already.
+ */
+static bool
+is_migrated(const struct cluster *one, const struct cluster *other)
+{
+    return one->new_initial_failover_version == other->initial_failover_version &&
+           other->new_initial_failover_version == -1;
+}
+
 /* A cluster that both know. */
 static void
 compare_cluster(struct conflicts *conflicts, const struct cluster *ours,
                 const struct cluster *theirs)
 {
     struct arena *arena = conflicts->arena;
-    add_numbers(conflicts,
-                arena_format(arena, "clusterGroup.%s.initialFailoverVersion", ours->name),
-                ours->initial_failover_version, theirs->initial_failover_version);
+    if (!is_migrated(ours, theirs) && !is_migrated(theirs, ours))
+        add_numbers(conflicts,
+                    arena_format(arena, "clusterGroup.%s.initialFailoverVersion", ours->name),
+                    ours->initial_failover_version, theirs->initial_failover_version);
     if (ours->new_initial_failover_version != -1 && theirs->new_initial_failover_version != -1)
         add_numbers(conflicts,
                     arena_format(arena, "clusterGroup.%s.newInitialFailoverVersion", ours->name),

@@ -299,6 +299,8 @@ TEST(group, clusters_say_what_their_files_have_differently_and_both_values)
          "east: {rpcAddress: 'e:1'}, west: {initialFailoverVersion: 1}, "
          "south: {initialFailoverVersion: 2, rpcAddress: 's:1'}",
          NULL},
+        /* The second version is the first one there, the migration being over. */
+        {"100", "west", "", "east: {rpcAddress: 'e:1'}, west: {initialFailoverVersion: 11}", NULL},
         {"7", "west", "", "east: {rpcAddress: 'e:1'}, west: {initialFailoverVersion: 1}",
          "failoverVersionIncrement is 100 here and 7 in west"},
         {"100", "west", "", "east: {rpcAddress: 'e:1'}, west: {initialFailoverVersion: 3}",
