@@ -2,10 +2,11 @@
  *
  * A page is made of the bytes that the lists keep: nothing is decoded. Lists are a moment behind
  * what was committed; a caller that cannot have that says so by a header (headers.c) and waits for
- * it. */
+ * it. What its own connection has just written a caller sees in any case (recent.h). */
 #include "api/inside.h"
 #include "api/pages.h"
 #include "api/places.h"
+#include "api/recent.h"
 #include "api/validate.h"
 #include "cadenza/admin/v1/service.pb-c.h"
 #include "engine/engine.h"
@@ -126,10 +127,12 @@ check_rate(struct rpc_call *call, const char *domain)
 /* --- pages ---- */
 
 static struct error *
-await_committed(struct rpc_call *call)
+await_committed(struct rpc_call *call, const char *domain)
 {
-    if (!api_caller_wants_committed(call))
+    if (!api_caller_wants_committed(call)) {
+        recent_wait(call, domain);
         return NULL;
+    }
     return engine_visible_wait(api_of(call)->options.engine, call->arena);
 }
 
@@ -166,7 +169,7 @@ list_page(struct rpc_call *call, const struct page_wish *wish, const struct quer
     if (err == NULL)
         err = check_rate(call, wish->domain);
     if (err == NULL)
-        err = await_committed(call);
+        err = await_committed(call, wish->domain);
     if (err == NULL)
         err = visibility_list(api_of(call)->options.visibility, &question, call->arena, &page);
     if (err == NULL)
@@ -317,7 +320,7 @@ api_count_workflows(struct rpc_call *call)
     if (err == NULL)
         err = check_rate(call, request->domain);
     if (err == NULL)
-        err = await_committed(call);
+        err = await_committed(call, request->domain);
     if (err == NULL)
         err = visibility_count(api_of(call)->options.visibility, domain.id, &query, call->arena,
                                &response->count);

@@ -399,3 +399,48 @@ TEST(lists, lists_can_be_made_anew_from_the_runs)
 {
     fixture_run(rebuild);
 }
+
+/* --- what the connection wrote ---- */
+
+static void
+list_own(struct fixture *fixture)
+{
+    listing_do_not_wait(fixture);
+    for (int i = 0; i < 10; i++) {
+        const char *id = arena_format(fixture->arena, "own-%d", i);
+        run_start(fixture, id);
+        EXPECT(strstr(list_open_ids(fixture), id) != NULL);
+        terminate_run(fixture, id);
+        EXPECT(strstr(list_open_ids(fixture), id) == NULL);
+    }
+}
+
+/* Lists that take longer than a list may wait for are shown as they are; so are they if it shall
+ * not wait at all. */
+static void
+list_too_late(struct fixture *fixture)
+{
+    static const char *const waits[] = {"1us", "0s"};
+    listing_do_not_wait(fixture);
+    for (size_t i = 0; i < array_length(waits); i++) {
+        fixture_set(fixture, arena_format(fixture->arena,
+                                          "frontend.listOwnStartsWait:\n- value: %s\n", waits[i]));
+        int64_t before = clock_monotonic();
+        run_start(fixture, arena_format(fixture->arena, "late-%zu", i));
+        EXPECT(strstr(list_open_ids(fixture), "late") == NULL);
+        EXPECT(clock_monotonic() - before < NS_PER_S);
+        EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+        terminate_run(fixture, arena_format(fixture->arena, "late-%zu", i));
+        EXPECT_OK(fiber_sleep(NS_PER_S, fixture->arena));
+    }
+}
+
+TEST(lists, a_list_does_not_wait_for_ever_for_what_its_connection_started)
+{
+    fixture_run(list_too_late);
+}
+
+TEST(lists, a_list_shows_what_its_connection_has_just_started)
+{
+    fixture_run(list_own);
+}

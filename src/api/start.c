@@ -3,6 +3,7 @@
  * A start that is done later is checked in the same way, so that its caller hears at once what is
  * wrong with it; what a run that is there does not allow, it never hears. */
 #include "api/inside.h"
+#include "api/recent.h"
 #include "api/validate.h"
 #include "domain/active.h"
 #include "engine/engine.h"
@@ -127,9 +128,11 @@ api_start_workflow(struct rpc_call *call)
     if (err == NULL)
         err = engine_start(api_of(call)->options.engine, admitted.domain.id, &admitted.command,
                            call->arena, &answer);
-    if (err == NULL)
-        response->run_id = (char *)answer.run_id;
-    return err;
+    if (err != NULL)
+        return err;
+    response->run_id = (char *)answer.run_id;
+    recent_note(call, admitted.command.request->workflow_id);
+    return NULL;
 }
 
 struct error *
@@ -144,9 +147,11 @@ api_signal_with_start(struct rpc_call *call)
     if (err == NULL)
         err = engine_signal_with_start(api_of(call)->options.engine, admitted.domain.id,
                                        &admitted.command, call->arena, &answer);
-    if (err == NULL)
-        response->run_id = (char *)answer.run_id;
-    return err;
+    if (err != NULL)
+        return err;
+    response->run_id = (char *)answer.run_id;
+    recent_note(call, admitted.command.request->workflow_id);
+    return NULL;
 }
 
 /* --- later ---------------------------------------------------------------------------------------

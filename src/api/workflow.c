@@ -1,6 +1,7 @@
 /* workflow.c - WorkflowAPI: what clients ask of runs and task lists. Deciding is engine/'s; here is
  * what is refused at the door, and how answers look. Starts are start.c, history is history.c. */
 #include "api/inside.h"
+#include "api/recent.h"
 #include "api/validate.h"
 #include "domain/active.h"
 #include "engine/engine.h"
@@ -85,6 +86,8 @@ api_terminate_workflow(struct rpc_call *call)
         admit_execution(call, request->domain, request->workflow_execution, &domain);
     if (err == NULL)
         err = engine_terminate(api_of(call)->options.engine, domain.id, request, call->arena);
+    if (err == NULL)
+        recent_note(call, request->workflow_execution->workflow_id);
     return err;
 }
 

@@ -210,6 +210,10 @@
       "true", "", "The same for records of lists.")                                                \
     X(DYNAMIC_LIST_BY_FILTER_DISABLED, "frontend.disableListVisibilityByFilter", KEY_FLAG,         \
       "false", "domainName", "Lists of open and closed runs with a filter are refused.")           \
+    X(DYNAMIC_LIST_OWN_STARTS_WAIT, "frontend.listOwnStartsWait", KEY_DURATION, "1s",              \
+      "domainName",                                                                                \
+      "Longest that a list waits for runs which its own connection started or terminated before. " \
+      "0s: it does not.")                                                                          \
     X(DYNAMIC_READ_VISIBILITY_STORE, "system.readVisibilityStoreName", KEY_TEXT, "sqlite",         \
       "domainName", "db: lists by filters only, as of a basic store; any other name: queries.")    \
     X(DYNAMIC_LIST_QPS_BASIC, "frontend.visibilityListMaxQPS", KEY_INTEGER, "2147483647",          \

@@ -85,6 +85,9 @@ void engine_clock_jumped(struct engine *engine);
 
 /* Waits until the lists have all that was committed before the call. */
 must_use struct error *engine_visible_wait(struct engine *engine, struct arena *arena);
+/* The same for the shards whose number, modulo 64, is a bit of `shards`. */
+must_use struct error *engine_visible_wait_some(struct engine *engine, uint64_t shards,
+                                                struct arena *arena);
 /* Makes the lists anew from all runs, shard by shard. *runs: how many there are. */
 must_use struct error *engine_visible_rebuild(struct engine *engine, struct arena *arena,
                                               uint64_t *runs);

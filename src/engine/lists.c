@@ -5,6 +5,8 @@
 #include "engine/inside.h"
 #include "route/route.h"
 
+#define ALL_SHARDS UINT64_MAX
+
 struct lists_call {
     struct shard *shard;
     uint64_t runs;
@@ -28,10 +30,13 @@ rebuild_on_loop(void *argument)
 
 /* One shard after the other; while one is waited for the others go on. */
 static struct error *
-visit_all(struct engine *engine, void (*visit)(void *call), struct arena *arena, uint64_t *runs)
+visit_some(struct engine *engine, uint64_t shards, void (*visit)(void *call), struct arena *arena,
+           uint64_t *runs)
 {
     struct error *err = NULL;
     for (uint32_t i = 0; err == NULL && i < engine->options.shard_count; i++) {
+        if ((shards >> i % 64 & 1) == 0)
+            continue;
         struct lists_call call = {.shard = engine->shards[i], .arena = arena};
         err = route_to_shard(i, visit, &call, arena);
         err = err != NULL ? err : call.err;
@@ -43,15 +48,21 @@ visit_all(struct engine *engine, void (*visit)(void *call), struct arena *arena,
 struct error *
 engine_visible_wait(struct engine *engine, struct arena *arena)
 {
+    return engine_visible_wait_some(engine, ALL_SHARDS, arena);
+}
+
+struct error *
+engine_visible_wait_some(struct engine *engine, uint64_t shards, struct arena *arena)
+{
     uint64_t runs = 0;
-    return visit_all(engine, wait_on_loop, arena, &runs);
+    return visit_some(engine, shards, wait_on_loop, arena, &runs);
 }
 
 struct error *
 engine_visible_rebuild(struct engine *engine, struct arena *arena, uint64_t *runs)
 {
     *runs = 0;
-    return visit_all(engine, rebuild_on_loop, arena, runs);
+    return visit_some(engine, ALL_SHARDS, rebuild_on_loop, arena, runs);
 }
 
 struct failing_call {

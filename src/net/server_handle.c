@@ -52,6 +52,12 @@ grpc_call_peer(const struct grpc_call *call)
     return call->session->peer;
 }
 
+struct grpc_memory *
+grpc_call_memory(const struct grpc_call *call)
+{
+    return &call->session->memory;
+}
+
 /* False: somebody has answered in its place, or nobody listens any more. */
 static bool
 may_answer(const struct grpc_call *call)

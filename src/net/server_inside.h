@@ -181,6 +181,7 @@ struct session {
     bool is_ended;           /* all streams are gone; only handlers are waited for */
     bool is_relieving;       /* calls are being refused to make room */
     int64_t noticed_at;
+    struct grpc_memory memory; /* the handlers' */
 };
 
 struct grpc_call {
