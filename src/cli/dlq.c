@@ -318,6 +318,7 @@ cli_dlq_merge(struct cli_call *call)
     if (queue.tells_no_number)
         cli_print("The server reports no failure; it does not say how many it applied.\n");
     else
-        cli_print("%lld messages were applied and left the queue.\n", (long long)queue.applied);
+        cli_print("Messages that were applied and left the queue: %lld.\n",
+                  (long long)queue.applied);
     return NULL;
 }

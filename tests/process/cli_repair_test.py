@@ -169,11 +169,14 @@ def test_messages_that_could_not_be_applied_are_counted_read_purged_and_merged(b
         (letter,) = second.json("admin", "dlq", "read", *queue, "--max_message_count", "5")
         domain_id = first.json("domain", "describe")["domainInfo"]["uuid"]
         assert letter["id"] == domain_id, (letter, domain_id)
-        second("admin", "dlq", "m", *queue)  # its cause is still there: so is it
+        said = second("admin", "dlq", "m", *queue, code=1)  # its cause is still there: so is it
+        assert "0 messages were applied; 1 still cannot be applied" in said, said
+        assert "The name clash belongs to domain" in said, said
         assert second(*count, "--dlq_type", "domain") == "1\n"
         second("domain", "deprecate")
         second("domain", "delete", "--yes")
-        second("admin", "dlq", "merge", *queue, "--last_message_id", str(letter["messageId"]))
+        said = second("admin", "dlq", "merge", *queue, "--last_message_id", str(letter["messageId"]))
+        assert said == "Messages that were applied and left the queue: 1.\n", said
         assert second(*count, "--dlq_type", "domain") == "0\n"
         assert second.json("domain", "describe")["domainInfo"]["uuid"] == domain_id
 
