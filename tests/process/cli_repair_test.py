@@ -175,7 +175,8 @@ def test_messages_that_could_not_be_applied_are_counted_read_purged_and_merged(b
         assert second(*count, "--dlq_type", "domain") == "1\n"
         second("domain", "deprecate")
         second("domain", "delete", "--yes")
-        said = second("admin", "dlq", "merge", *queue, "--last_message_id", str(letter["messageId"]))
+        last = ["--last_message_id", str(letter["messageId"])]
+        said = second("admin", "dlq", "merge", *queue, *last)
         assert said == "Messages that were applied and left the queue: 1.\n", said
         assert second(*count, "--dlq_type", "domain") == "0\n"
         assert second.json("domain", "describe")["domainInfo"]["uuid"] == domain_id
