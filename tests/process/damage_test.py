@@ -102,6 +102,13 @@ def test_damage_of_a_table_is_found_told_and_not_copied(binary, folder):
         expect_told(binary, server, table)
         failed = unreadable_runs(server, RUNS)
         assert 0 < failed < RUNS, failed
+        support.wait_until(
+            lambda: metric(server, "cadenza_store_damaged_runs") > 0, "the runs to be counted"
+        )
+        counted = metric(server, "cadenza_store_damaged_runs")
+        assert failed <= counted <= failed + 2, (failed, counted)
+        _, body = support.get(server.http, "/healthz")
+        assert f"{counted:.0f} runs at the most have rows there" in body, body
         assert metric(server, "cadenza_store_damaged_rows") > 0
         assert metric(server, "cadenza_store_scrub_age_seconds") >= 0
         copy = folder / "backup"

@@ -4,6 +4,7 @@
  * and the size of a block that is not what was written. Reads note that here, and so does the pass
  * over everything (scrub.c). A place is noted once. How many rows it has cannot be told, for they
  * cannot be read: it is estimated from the size of the block and the number of rows of its table.
+ * How many runs have rows there is counted by the keys of other rows (damage_runs.c).
  *
  * A place is forgotten when a whole pass did not meet it: its table was replaced. Any thread. */
 #include <inttypes.h>
@@ -86,6 +87,14 @@ count_places(struct rocks *rocks)
     gauge_set(rocks->metrics.damaged_rows, (int64_t)rows);
 }
 
+static void
+add_knowledge(struct damage *known, const struct damage *damage)
+{
+    known->has_range = true;
+    known->range = damage->range;
+    memcpy(known->rows_of, damage->rows_of, sizeof known->rows_of);
+}
+
 /* True: it was not known. */
 static bool
 add_place(struct rocks *rocks, const struct damage *damage)
@@ -95,8 +104,8 @@ add_place(struct rocks *rocks, const struct damage *damage)
     struct damage *known = find_place(damages, damage);
     if (known != NULL)
         known->pass = damages->pass;
-    if (known != NULL && known->rows_of[0] == '\0') /* a read did not know */
-        memcpy(known->rows_of, damage->rows_of, sizeof known->rows_of);
+    if (known != NULL && damage->has_range) /* a read does not know */
+        add_knowledge(known, damage);
     bool is_new = known == NULL && damages->count < ROCKS_DAMAGES_MAX;
     if (is_new)
         damages->place[damages->count++] = *damage;
@@ -106,9 +115,12 @@ add_place(struct rocks *rocks, const struct damage *damage)
 }
 
 void
-damage_note(struct rocks *rocks, const char *words, struct slice before, uint64_t place)
+damage_note(struct rocks *rocks, const char *words, struct slice before,
+            const struct damage_range *range, uint64_t place)
 {
-    struct damage damage = {.pass = rocks->damages.pass};
+    struct damage damage = {.pass = rocks->damages.pass, .has_range = range != NULL};
+    if (range != NULL)
+        damage.range = *range;
     if (strncmp(words, "Corruption", 10) != 0)
         return;
     if (!parse_words(words, &damage)) {
@@ -139,7 +151,7 @@ damage_read_failed(struct rocks *rocks, const char *words)
     if (strncmp(words, "Corruption", 10) != 0)
         return;
     counter_add(rocks->metrics.damaged_reads, 1);
-    damage_note(rocks, words, slice_of(NULL, 0), 0);
+    damage_note(rocks, words, slice_of(NULL, 0), NULL, 0);
 }
 
 void
@@ -195,8 +207,13 @@ rocks_damage(const struct store *store, struct arena *arena)
             text = arena_format(arena, "%s%s%s", text == NULL ? "" : text, text == NULL ? "" : "; ",
                                 describe_file(damages, i, arena));
     if (text != NULL)
-        text = arena_format(arena, "Parts of the store are damaged and cannot be read: %s%s", text,
-                            damages->count == ROCKS_DAMAGES_MAX ? "; and perhaps more" : "");
+        text =
+            arena_format(arena, "Parts of the store are damaged and cannot be read: %s%s%s", text,
+                         damages->count == ROCKS_DAMAGES_MAX ? "; and perhaps more" : "",
+                         damages->has_runs
+                             ? arena_format(arena, "; %" PRIu64 " runs at the most have rows there",
+                                            damages->runs)
+                             : "");
     lock_leave(&damages->lock);
     return text;
 }

@@ -204,13 +204,20 @@ struct rocks_metrics {
     struct gauge *group_ns_max;
     struct histogram *group_seconds;
     struct counter *damaged_reads, *scrubs, *scrubbed_bytes;
-    struct gauge *damaged_places, *damaged_rows, *scrub_age;
+    struct gauge *damaged_places, *damaged_rows, *damaged_runs, *scrub_age;
 };
 
 /* damage.c: what cannot be read */
 #define ROCKS_DAMAGES_MAX 64
+#define DAMAGE_KEY_ROOM   96
+/* Keys between which nothing can be read, cut or filled with zeros. */
+struct damage_range {
+    uint8_t low[DAMAGE_KEY_ROOM], high[DAMAGE_KEY_ROOM];
+};
 struct damage {
     char file[32];
+    bool has_range;
+    struct damage_range range;
     char rows_of[64]; /* kind and partition of rows that are there; "": not known */
     uint64_t offset, bytes;
     uint64_t rows; /* about */
@@ -221,6 +228,8 @@ struct damages {
     struct damage place[ROCKS_DAMAGES_MAX];
     size_t count;
     _Atomic uint64_t pass;
+    bool has_runs; /* they were counted since everything was read */
+    uint64_t runs; /* that have rows there, at the most */
 };
 
 /* scrub.c: everything is read once in a while */
@@ -353,13 +362,16 @@ void runway_pause(struct rocks *rocks);
 void runway_resume(struct rocks *rocks);
 
 /* RocksDB failed with these words. If they tell of damage it is noted; `before`: the key of the
- * last row that could be read, if it is known; `place`: what tells it from others if the words name
- * no file, 0: then it is not noted. Any thread. */
-void damage_note(struct rocks *rocks, const char *words, struct slice before, uint64_t place);
+ * last row that could be read, `range`: that cannot be, both if they are known; `place`: what tells
+ * it from others if the words name no file, 0: then it is not noted. Any thread. */
+void damage_note(struct rocks *rocks, const char *words, struct slice before,
+                 const struct damage_range *range, uint64_t place);
 /* The same of a call that met it. */
 void damage_read_failed(struct rocks *rocks, const char *words);
 /* Everything was read: what was not met is not there any more. */
 void damage_pass_over(struct rocks *rocks);
+/* damage_runs.c: counts the runs that have rows in damaged places. Blocks. */
+void damage_count_runs(struct rocks *rocks);
 
 /* Begins to read everything once per interval (0: not at all), and ends that. The second yields. */
 void scrub_begin(struct rocks *rocks, int64_t interval);

@@ -35,6 +35,9 @@ scrub_metrics_init(struct rocks_metrics *figures, struct metrics *metrics)
     figures->damaged_rows =
         metrics_gauge(metrics, "cadenza_store_damaged_rows",
                       "Rows in damaged places, estimated from the size of their blocks.", NULL);
+    figures->damaged_runs =
+        metrics_gauge(metrics, "cadenza_store_damaged_runs",
+                      "Runs that have rows in damaged places, at the most.", NULL);
     figures->scrubs = metrics_counter(metrics, "cadenza_store_scrubs_total",
                                       "Times that everything was read to find damage.", NULL);
     figures->scrubbed_bytes = metrics_counter(metrics, "cadenza_store_scrubbed_bytes_total",

@@ -17,13 +17,14 @@
 #define PORTION_BYTES (1U << 20)
 #define SCRUB_RATE    (1U << 20)      /* bytes a second, at the least */
 #define LOOK_INTERVAL (10 * NS_PER_S) /* so often the age is told */
-#define KEY_ROOM      96              /* of keys that are only sought */
+#define KEY_ROOM      DAMAGE_KEY_ROOM
 #define HALVINGS_MAX  (8 * KEY_ROOM)
 
 /* One portion, on a thread. */
 struct portion {
     struct rocks *rocks;
     struct scrub *scrub;
+    rocksdb_readoptions_t *options;
     uint64_t bytes;  /* of rows that were read */
     bool has_failed; /* for another reason than damage: it is read once more */
 };
@@ -35,13 +36,25 @@ keep_cursor(struct scrub *scrub, const void *key, size_t length)
     buffer_append(&scrub->cursor, slice_of(key, length));
 }
 
-/* Can the rows from this key on be read? */
+static rocksdb_iterator_t *
+new_iterator(struct portion *portion)
+{
+    const struct tables *tables = &portion->rocks->tables;
+    check(portion->scrub->family < FAMILY_COUNT);
+    return rocksdb_create_iterator_cf(tables->db, portion->options,
+                                      tables->family[portion->scrub->family]);
+}
+
+/* Can the rows from this key on be read? By an iterator that has not failed yet: one that has fails
+ * for keys behind the damage, too. */
 static bool
-can_seek(rocksdb_iterator_t *rows, const uint8_t *key, size_t length)
+can_seek(struct portion *portion, const uint8_t *key, size_t length)
 {
     char *failure = NULL;
+    rocksdb_iterator_t *rows = new_iterator(portion);
     rocksdb_iter_seek(rows, (const char *)key, length);
     rocksdb_iter_get_error(rows, &failure);
+    rocksdb_iter_destroy(rows);
     bool is_good = failure == NULL;
     rocksdb_free(failure);
     return is_good;
@@ -64,30 +77,35 @@ halve(const uint8_t low[KEY_ROOM], const uint8_t high[KEY_ROOM], uint8_t middle[
 }
 
 /* Rows behind the cursor cannot be read: it is set to the next key from which on they can. */
-static void
-step_over(struct scrub *scrub, rocksdb_iterator_t *rows)
+static struct damage_range
+step_over(struct portion *portion)
 {
-    uint8_t low[KEY_ROOM] = {0}, high[KEY_ROOM] = {0xff}, middle[KEY_ROOM];
+    struct scrub *scrub = portion->scrub;
+    struct damage_range range = {.high = {0xff}};
+    uint8_t low[KEY_ROOM] = {0}, middle[KEY_ROOM], *high = range.high;
     size_t length = scrub->cursor.length < KEY_ROOM ? scrub->cursor.length : KEY_ROOM;
     if (length > 0)
         memcpy(low, scrub->cursor.data, length);
+    memcpy(range.low, low, KEY_ROOM);
     for (int i = 0; i < HALVINGS_MAX && halve(low, high, middle); i++)
-        memcpy(can_seek(rows, middle, KEY_ROOM) ? high : low, middle, KEY_ROOM);
+        memcpy(can_seek(portion, middle, KEY_ROOM) ? high : low, middle, KEY_ROOM);
     keep_cursor(scrub, high, KEY_ROOM);
+    return range;
 }
 
 /* Tells of damage at the cursor and goes on behind it. Other failures end the portion. */
 static void
-meet_failure(struct portion *portion, rocksdb_iterator_t *rows, const char *failure)
+meet_failure(struct portion *portion, const char *failure)
 {
     struct scrub *scrub = portion->scrub;
     portion->has_failed = strncmp(failure, "Corruption", 10) != 0;
     if (portion->has_failed)
         return;
-    struct slice before = buffer_slice(&scrub->cursor);
+    scoped(arena_drop) struct arena *arena = arena_new(0);
+    struct slice before = arena_slice(arena, buffer_slice(&scrub->cursor));
     uint64_t place = 1 + crc32c(scrub->family, before); /* if the words name none */
-    damage_note(portion->rocks, failure, before, place);
-    step_over(scrub, rows);
+    struct damage_range range = step_over(portion);
+    damage_note(portion->rocks, failure, before, &range, place);
 }
 
 static void
@@ -108,7 +126,7 @@ read_rows(struct portion *portion, rocksdb_iterator_t *rows)
     bool is_over = !rocksdb_iter_valid(rows);
     rocksdb_iter_get_error(rows, &failure);
     if (failure != NULL)
-        meet_failure(portion, rows, failure);
+        meet_failure(portion, failure);
     else if (is_over)
         scrub->family++;
     if (failure == NULL && is_over)
@@ -120,17 +138,14 @@ static void
 read_portion(void *argument)
 {
     struct portion *portion = argument;
-    struct rocks *rocks = portion->rocks;
-    check(portion->scrub->family < FAMILY_COUNT);
     setup_thread();
-    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
-    rocksdb_readoptions_set_verify_checksums(options, 1);
-    rocksdb_readoptions_set_fill_cache(options, 0);
-    rocksdb_iterator_t *rows = rocksdb_create_iterator_cf(
-        rocks->tables.db, options, rocks->tables.family[portion->scrub->family]);
+    portion->options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(portion->options, 1);
+    rocksdb_readoptions_set_fill_cache(portion->options, 0);
+    rocksdb_iterator_t *rows = new_iterator(portion);
     read_rows(portion, rows);
     rocksdb_iter_destroy(rows);
-    rocksdb_readoptions_destroy(options);
+    rocksdb_readoptions_destroy(portion->options);
 }
 
 /* --- the fiber -------------------------------------------------------------------------------- */
@@ -164,10 +179,19 @@ rest_until(struct rocks *rocks, int64_t time)
 }
 
 static void
-end_pass(struct rocks *rocks)
+count_runs(void *argument)
+{
+    setup_thread();
+    damage_count_runs(argument);
+}
+
+static void
+end_pass(struct rocks *rocks, struct arena *arena)
 {
     struct scrub *scrub = &rocks->scrub;
     damage_pass_over(rocks);
+    struct error *busy = pool_run(count_runs, rocks, arena);
+    (void)busy; /* they are counted after the next pass */
     counter_add(rocks->metrics.scrubs, 1);
     scrub->family = 0;
     scrub->passed_time = clock_monotonic();
@@ -189,7 +213,7 @@ scrub_fiber(void *argument)
                                                 ? LOOK_INTERVAL
                                                 : pause_after(rocks, portion.bytes));
         if (scrub->family == FAMILY_COUNT) {
-            end_pass(rocks);
+            end_pass(rocks, arena);
             next = begun = begun + scrub->interval > next ? begun + scrub->interval : next;
         }
         rest_until(rocks, next);
