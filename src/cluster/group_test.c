@@ -119,66 +119,66 @@ load(const char *yaml, struct arena *arena, const struct cluster_group **group)
 }
 
 /* J-005, one fault at a time: the smallest group that has it, and what the refusal has to say. */
+static const struct {
+    const char *yaml, *says;
+} faults[] = {
+    {"{currentClusterName: x, clusterGroup: {a: {}}, primaryClusterName: a}",
+     "currentClusterName is 'x', which is not in clusterGroup"},
+    {"{currentClusterName: '', clusterGroup: {a: {}}, primaryClusterName: a}",
+     "currentClusterName is ''"},
+    {"{currentClusterName: a, clusterGroup: {a: {}}, primaryClusterName: ''}",
+     "primaryClusterName is ''"},
+    {"{currentClusterName: a, clusterGroup: {a: {}}}", "primaryClusterName is 'cluster0'"},
+    {"{failoverVersionIncrement: 0}", "failoverVersionIncrement is 0"},
+    {"{failoverVersionIncrement: 0, currentClusterName: lonely}", "failoverVersionIncrement is 0"},
+    {"{failoverVersionIncrement: -7}", "failoverVersionIncrement is -7"},
+    {"{clusterGroup: {cluster0: {initialFailoverVersion: -1}}}",
+     "clusterGroup.cluster0.initialFailoverVersion is -1"},
+    {"{clusterGroup: {cluster0: {initialFailoverVersion: 10}}}",
+     "clusterGroup.cluster0.initialFailoverVersion is 10"},
+    {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 10}}}",
+     "clusterGroup.cluster0.newInitialFailoverVersion is 10"},
+    {"{clusterGroup: {cluster0: {newInitialFailoverVersion: -2}}}",
+     "clusterGroup.cluster0.newInitialFailoverVersion is -2"},
+    {"{clusterGroup: {cluster0: {}, b: {enabled: false}}}",
+     "cluster cluster0 and cluster b have the same initial failover version (0)"},
+    {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 3}, d: {initialFailoverVersion: "
+     "3, rpcAddress: 'h:1'}}}",
+     "have the same initial failover version (3)"},
+    {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcName: '', rpcAddress: "
+     "'h:1'}}}",
+     "clusterGroup.d.rpcName is not set"},
+    {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcAddress: 'h:1', "
+     "authorizationProvider: {enable: true}}}}",
+     "clusterGroup.d.authorizationProvider.privateKey is not set"},
+    {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcAddress: 'h:99999'}}}",
+     "clusterGroup.d.rpcAddress: 'h:99999' is not an address: port '99999'"},
+    {"{clusterGroup: {cluster0: {rpcTransport: pigeon}}}",
+     "clusterGroup.cluster0.rpcTransport is 'pigeon'"},
+    {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 0}}}",
+     "cluster cluster0 and region here have the same initial failover version (0)"},
+    {"{clusterGroup: {cluster0: {}}, regions: {x: {initialFailoverVersion: 4},"
+     " y: {initialFailoverVersion: 4}}}",
+     "region x and region y have the same initial failover version (4)"},
+    {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 10}}}",
+     "regions.here.initialFailoverVersion is 10"},
+    {"{clusterGroup: {cluster0: {region: there}}, regions: {here: {initialFailoverVersion: "
+     "3}}}",
+     "clusterGroup.cluster0.region is 'there', which is not under "
+     "clusterGroupMetadata.regions; "
+     "add it there"},
+    {"{clusterGroup: {cluster0: {region: there}}}",
+     "clusterGroup.cluster0.region is 'there', which is not under "
+     "clusterGroupMetadata.regions"},
+    {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3}}}",
+     "clusterGroup.d.rpcAddress is not set; give host:port"},
+    {"{clusterGroup: {cluster0: {enabled: false}}}",
+     "clusterGroup.cluster0.enabled is false, and clusterGroupMetadata.currentClusterName says "
+     "that this server is that cluster"},
+};
+
 TEST(group, every_fault_refuses_the_start_and_names_its_key, "J-005")
 {
-    static const struct {
-        const char *yaml, *says;
-    } faults[] = {
-        {"{currentClusterName: x, clusterGroup: {a: {}}, primaryClusterName: a}",
-         "currentClusterName is 'x', which is not in clusterGroup"},
-        {"{currentClusterName: '', clusterGroup: {a: {}}, primaryClusterName: a}",
-         "currentClusterName is ''"},
-        {"{currentClusterName: a, clusterGroup: {a: {}}, primaryClusterName: ''}",
-         "primaryClusterName is ''"},
-        {"{currentClusterName: a, clusterGroup: {a: {}}}", "primaryClusterName is 'cluster0'"},
-        {"{failoverVersionIncrement: 0}", "failoverVersionIncrement is 0"},
-        {"{failoverVersionIncrement: 0, currentClusterName: lonely}",
-         "failoverVersionIncrement is 0"},
-        {"{failoverVersionIncrement: -7}", "failoverVersionIncrement is -7"},
-        {"{clusterGroup: {cluster0: {initialFailoverVersion: -1}}}",
-         "clusterGroup.cluster0.initialFailoverVersion is -1"},
-        {"{clusterGroup: {cluster0: {initialFailoverVersion: 10}}}",
-         "clusterGroup.cluster0.initialFailoverVersion is 10"},
-        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 10}}}",
-         "clusterGroup.cluster0.newInitialFailoverVersion is 10"},
-        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: -2}}}",
-         "clusterGroup.cluster0.newInitialFailoverVersion is -2"},
-        {"{clusterGroup: {cluster0: {}, b: {enabled: false}}}",
-         "cluster cluster0 and cluster b have the same initial failover version (0)"},
-        {"{clusterGroup: {cluster0: {newInitialFailoverVersion: 3}, d: {initialFailoverVersion: "
-         "3, rpcAddress: 'h:1'}}}",
-         "have the same initial failover version (3)"},
-        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcName: '', rpcAddress: "
-         "'h:1'}}}",
-         "clusterGroup.d.rpcName is not set"},
-        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcAddress: 'h:1', "
-         "authorizationProvider: {enable: true}}}}",
-         "clusterGroup.d.authorizationProvider.privateKey is not set"},
-        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3, rpcAddress: 'h:99999'}}}",
-         "clusterGroup.d.rpcAddress: 'h:99999' is not an address: port '99999'"},
-        {"{clusterGroup: {cluster0: {rpcTransport: pigeon}}}",
-         "clusterGroup.cluster0.rpcTransport is 'pigeon'"},
-        {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 0}}}",
-         "cluster cluster0 and region here have the same initial failover version (0)"},
-        {"{clusterGroup: {cluster0: {}}, regions: {x: {initialFailoverVersion: 4},"
-         " y: {initialFailoverVersion: 4}}}",
-         "region x and region y have the same initial failover version (4)"},
-        {"{clusterGroup: {cluster0: {}}, regions: {here: {initialFailoverVersion: 10}}}",
-         "regions.here.initialFailoverVersion is 10"},
-        {"{clusterGroup: {cluster0: {region: there}}, regions: {here: {initialFailoverVersion: "
-         "3}}}",
-         "clusterGroup.cluster0.region is 'there', which is not under "
-         "clusterGroupMetadata.regions; "
-         "add it there"},
-        {"{clusterGroup: {cluster0: {region: there}}}",
-         "clusterGroup.cluster0.region is 'there', which is not under "
-         "clusterGroupMetadata.regions"},
-        {"{clusterGroup: {cluster0: {}, d: {initialFailoverVersion: 3}}}",
-         "clusterGroup.d.rpcAddress is not set; give host:port"},
-        {"{clusterGroup: {cluster0: {enabled: false}}}",
-         "clusterGroup.cluster0.enabled is false, and clusterGroupMetadata.currentClusterName says "
-         "that this server is that cluster"},
-    };
     for (size_t i = 0; i < array_length(faults); i++) {
         scoped(arena_drop) struct arena *arena = arena_new(0);
         const struct cluster_group *group = NULL;
