@@ -3,7 +3,8 @@
  *
  * A wish is decided by a pure function; what differs between wishes is only that function. A
  * refusal was decided on state that may not be durable yet ("already exists", of a domain whose
- * commit may still fail), so it waits as well; so does a wish that changes nothing. Writes beside
+ * commit may still fail), so it waits as well; so does a wish that changes nothing, which asks the
+ * store, too, whether another host has written meanwhile. Writes beside
  * the domains (positions, dead letters) go through the same writer and leave the guard as it is. */
 #include "base/check.h"
 #include "domain/inside.h"
@@ -194,6 +195,24 @@ may_try_again(struct domains *domains, const struct error *err, int attempt)
     return true;
 }
 
+/* "Nothing changes" was decided on what this host knew: is it still so? Where other hosts write,
+ * too, one that is behind would answer that a domain is active where it has just left. ERR_FENCED:
+ * it may not be so. Yields. */
+static struct error *
+confirm_unchanged(const struct wish *wish, uint64_t decided_on)
+{
+    const struct domains *domains = wish->domains;
+    uint64_t guard = decided_on;
+    if (wish->source != NULL || domains->options.refresh_interval == 0)
+        return NULL;
+    struct error *err =
+        store_guard(domains->options.store, PARTITION_OF_DOMAINS, wish->arena, &guard);
+    if (err != NULL || guard == decided_on)
+        return err;
+    mark("unchanged_domain_was_old");
+    return error_new(wish->arena, ERR_FENCED, "The domains were changed by another host.");
+}
+
 /* One try. ERR_FENCED: try again on newer state. */
 static struct error *
 wish_try(struct wish *wish, struct domain_decision *decision)
@@ -204,12 +223,15 @@ wish_try(struct wish *wish, struct domain_decision *decision)
         return err;
     struct change *change = NULL;
     struct error *refusal = NULL;
+    uint64_t decided_on = writer_guard(domains->writer);
     NO_YIELD
     {
         refusal = decide_and_submit(wish, decision, &change);
     }
     ticket_t ticket = change != NULL ? change->ticket : writer_newest(domains->writer);
     err = wait_durable(domains, ticket, wish->arena);
+    if (err == NULL && change == NULL && refusal == NULL)
+        err = confirm_unchanged(wish, decided_on);
     if (err == NULL && change != NULL)
         err = wait_told(change, wish->arena);
     if (err == NULL && change != NULL && change->domain != NULL)
