@@ -133,8 +133,9 @@ static const struct marks limited_marks = {
 
 /* Storms of parents that are ended at once. */
 static const struct marks hasty_marks = {
-    .usual = {"child_unrecorded", "parent_asked", "orphan_settled", "child_canceled_by_parent",
+    .usual = {"child_unrecorded", "orphan_settled", "child_canceled_by_parent",
               "child_terminated_by_parent", "errand_retried", "shard_lost"},
+    .rare = {"parent_asked"}, /* a child has to wait unusually long for it */
 };
 
 /* Of all storms of a test together, except the trace. */

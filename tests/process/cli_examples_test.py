@@ -54,7 +54,7 @@ ELSEWHERE = {
     "cadenza workflow listarchived ": (1, r"archiv"),  # off unless a folder is given
     "cadenza admin workflow resend ": (1, r"followed"),
     "cadenza admin entity get ": (1, r"There is no entity"),
-    "cadenza admin entity set ": (1, r"clusterGroupMetadata.regions"),
+    "cadenza admin entity set ": (1, r"is not one of entities.types"),
     "cadenza admin kafka rereplicate ": (1, r"followed"),
     "cadenza admin shard removeTask ": (1, r"has no meaning here"),
     "cadenza admin queue reset ": (1, r"has no meaning here"),
